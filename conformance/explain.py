@@ -34,16 +34,16 @@ def explained(words: Sequence[str], rules: Mapping[str, RuleText], cases: Sequen
     case = next((case for case in cases if case.id == name), None)
     if case is not None:
         return "\n".join(_case_lines(case, rules))
-    wanted = name.upper()
-    rule = rules.get(wanted.partition(".")[0]) if RULE.match(wanted) else None
-    if rule is None and not RULE.match(wanted) and (answers := found_by(words, rules, cases)):
+    rule_id = name.upper()
+    rule = rules.get(rule_id.partition(".")[0]) if RULE.match(rule_id) else None
+    if rule is None and not RULE.match(rule_id) and (answers := found_by(words, rules, cases)):
         return "\n".join(_answer_lines(answers, words))
     if rule is None:
         near = get_close_matches(name, [case.id for case in cases], n=3)
-        near += get_close_matches(wanted, list(rules), n=3)
+        near += get_close_matches(rule_id, list(rules), n=3)
         hint = f"; near it: {', '.join(near)}" if near else ""
         raise UnknownName(f"explain {name}: no rule and no case has this name{hint}")
-    clause = wanted.partition(".")[2]
+    clause = rule_id.partition(".")[2]
     if clause and int(clause) not in rule.clauses():
         have = ", ".join(f".{number}" for number in rule.clauses()) or "none"
         raise UnknownName(f"explain {name}: {rule.id} has no such clause; it has {have}")
@@ -54,15 +54,15 @@ def _rule_lines(rule: RuleText, clause: str, cases: Sequence[Case]) -> list[str]
     citing = [
         case for case in cases if any(_is_part(cited, rule.id, clause) for cited in case.rules)
     ]
-    wanted = f"{rule.id}.{clause}" if clause else rule.id
-    lines = [f"{wanted} ({rule.level or 'no level'})  docs/{rule.anchor}, line {rule.line}", ""]
+    cited_id = f"{rule.id}.{clause}" if clause else rule.id
+    lines = [f"{cited_id} ({rule.level or 'no level'})  docs/{rule.anchor}, line {rule.line}", ""]
     lines += _text_lines(rule, {int(clause)} if clause else set())
     lines += _code_lines(rule.id, clause)
     if not citing:
         return [*lines, "", "No case holds a kubelet to it."]
     lines += ["", "cases:"]
     for case in citing:
-        cited = ", ".join(one for one in case.rules if _is_part(one, rule.id, clause))
+        cited = ", ".join(rule_id for rule_id in case.rules if _is_part(rule_id, rule.id, clause))
         lines += [f"  {case.area}/{case.id} ({cited})", *_wrapped(case.title, "      ")]
     level = max(case.level for case in citing).name.lower()
     switch = "" if level == "must" else f" --level {level}"
@@ -96,14 +96,14 @@ def _answer_lines(answers: Sequence[Thing], question: Sequence[str]) -> Iterator
     for thing in answers:
         if isinstance(thing, RuleText):
             yield f"{thing.id} ({thing.level})  docs/{thing.anchor}"
-            said = clause_about(thing, question)
+            text = clause_about(thing, question)
         elif isinstance(thing, Case):
             yield f"{thing.area}/{thing.id}"
-            said = thing.title
+            text = thing.title
         else:
             yield _named(thing)
-            said = thing.first
-        yield from _wrapped(textwrap.shorten(said, LONGEST_ANSWER, placeholder=" ..."), "    ")
+            text = thing.first
+        yield from _wrapped(textwrap.shorten(text, LONGEST_ANSWER, placeholder=" ..."), "    ")
     yield ""
     yield "more of a rule or a case:  kubelet-conformance explain NAME"
 
@@ -121,8 +121,8 @@ def _is_part(cited: str, rule: str, clause: str) -> bool:
 def _text_lines(rule: RuleText, only: Iterable[int], indent: str = "  ") -> list[str]:
     """What the rule says, a paragraph for each clause; of all clauses where none is chosen."""
     chosen = set(only)
-    said, clauses = rule.said(), rule.clauses()
-    lines = _wrapped(said, indent) if said and not said.startswith("|") else []
+    intro, clauses = rule.said(), rule.clauses()
+    lines = _wrapped(intro, indent) if intro and not intro.startswith("|") else []
     for number, text in clauses.items():
         if not chosen or number in chosen:
             lines += _wrapped(f".{number}  {text}", indent, indent + "    ")
@@ -134,14 +134,14 @@ def _case_lines(case: Case, rules: Mapping[str, RuleText]) -> list[str]:
     for paragraph in (inspect.getdoc(case.body) or case.title).split("\n\n"):
         lines += [*_wrapped(paragraph, "  "), ""]
     cited: dict[str, set[int]] = {}
-    for one in case.rules:
-        head, _, clause = one.partition(".")
+    for cited_rule in case.rules:
+        head, _, clause = cited_rule.partition(".")
         cited.setdefault(head, set()).update({int(clause)} if clause else ())
     for head, clauses in cited.items():
         if (rule := rules.get(head)) is not None:
             lines += [f"{head} ({rule.level})  docs/{rule.anchor}", *_text_lines(rule, clauses), ""]
     if case.needs:
-        lines.append(f"needs:     {'; '.join(sorted(one.value for one in case.needs))}")
+        lines.append(f"needs:     {'; '.join(sorted(need.value for need in case.needs))}")
     if case.since:
         lines.append("since:     Kubernetes {}.{}".format(*case.since))
     lines += [f"known bug: {bug}" for bug in case.bugs]

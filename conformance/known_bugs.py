@@ -68,5 +68,5 @@ def release_of(text: str) -> Release | None:
     >>> release_of("Kubernetes v1.36.2"), release_of("1.32"), release_of("")
     ((1, 36, 2), (1, 32, 0), None)
     """
-    found = re.search(r"(?:^|[ v])(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?\b", text)
-    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
+    match = re.search(r"(?:^|[ v])(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?\b", text)
+    return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None

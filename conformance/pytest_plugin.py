@@ -98,28 +98,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = {case.id for case in select(list(all_cases.values()), run.selection)}
     except SelectionError as problem:
         raise pytest.UsageError(str(problem)) from None
-    kept = [i for i in items if not isinstance(i, CaseItem) or i.case.id in chosen]
-    config.hook.pytest_deselected(items=[i for i in items if i not in kept])
+    chosen_items = [i for i in items if not isinstance(i, CaseItem) or i.case.id in chosen]
+    config.hook.pytest_deselected(items=[i for i in items if i not in chosen_items])
     places = {choice.seed: place for place, choice in enumerate(run.choices)}
-    kept.sort(key=lambda item: places[item.choice.seed] if isinstance(item, CaseItem) else 0)
-    items[:] = kept
+    chosen_items.sort(
+        key=lambda item: places[item.choice.seed] if isinstance(item, CaseItem) else 0
+    )
+    items[:] = chosen_items
     run.places = {
         (item.case.id, item.choice.seed if item.choice.virtual else None): place
-        for place, item in enumerate(kept)
+        for place, item in enumerate(chosen_items)
         if isinstance(item, CaseItem)
     }
 
 
 def _by_id(items: Iterable[CaseItem]) -> dict[str, Case]:
     """The cases of the items. Raises SelectionError when two have the same ID."""
-    found: dict[str, Case] = {}
+    by_id: dict[str, Case] = {}
     for item in items:
-        first = found.setdefault(item.case.id, item.case)
+        first = by_id.setdefault(item.case.id, item.case)
         if first.module != item.case.module:
             raise SelectionError(
                 f"case ID {first.id!r} is in {first.module} and in {item.case.module}"
             )
-    return found
+    return by_id
 
 
 @pytest.hookimpl(tryfirst=True)

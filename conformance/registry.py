@@ -188,8 +188,8 @@ def minor_of(text: str) -> Minor | None:
     >>> minor_of("Kubernetes v1.36.2")
     (1, 36)
     """
-    found = release_of(text)
-    return found[:2] if found else None
+    release = release_of(text)
+    return release[:2] if release else None
 
 
 def _area_of(module: str) -> str:
@@ -210,8 +210,8 @@ def load_cases() -> list[Case]:
     """Import every module below conformance.cases and return all cases."""
     import conformance.cases  # here, not above: the modules of cases import this one
 
-    for found in pkgutil.walk_packages(conformance.cases.__path__, "conformance.cases."):
-        importlib.import_module(found.name)
+    for module in pkgutil.walk_packages(conformance.cases.__path__, "conformance.cases."):
+        importlib.import_module(module.name)
     return REGISTRY.cases()
 
 
@@ -287,8 +287,8 @@ def shard_of(text: str) -> tuple[int, int]:
     >>> shard_of("2/5")
     (2, 5)
     """
-    found = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text)
-    number, count = (int(found[1]), int(found[2])) if found else (0, 0)
+    match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text)
+    number, count = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= number <= count:
         raise ArgumentTypeError(f"wanted a part such as 2/5 (from 1/5 to 5/5), got {text!r}")
     return number, count

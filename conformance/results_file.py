@@ -94,12 +94,12 @@ class RunFile:
 
     def worst(self) -> dict[str, CaseLine]:
         """Case ID -> its worst result over all seeds."""
-        found: dict[str, CaseLine] = {}
+        by_id: dict[str, CaseLine] = {}
         for case in self.cases:
-            other = found.get(case.id)
+            other = by_id.get(case.id)
             if other is None or _rank(case) < _rank(other):
-                found[case.id] = case
-        return found
+                by_id[case.id] = case
+        return by_id
 
 
 def _rank(case: CaseLine) -> int:
@@ -259,12 +259,12 @@ def _seeds(cases: Sequence[CaseLine], seeds: Sequence[int]) -> dict[str, Any]:
 
 def _case(worst: CaseLine, found: Sequence[CaseLine], seeds: Sequence[int]) -> dict[str, Any]:
     """What the document says about a case with these results, one for each seed."""
-    told: dict[str, Any] = {"area": worst.area, "level": worst.level, "outcome": worst.verdict}
+    document: dict[str, Any] = {"area": worst.area, "level": worst.level, "outcome": worst.verdict}
     if worst.verdict != "passed":
-        told["detail"] = worst.messages or worst.reason
+        document["detail"] = worst.messages or worst.reason
     if len(seeds) > 1:
         by_verdict: dict[str, list[int]] = {}
         for case in found:
             by_verdict.setdefault(case.verdict, []).append(case.seed or 0)
-        told["seeds"] = by_verdict
-    return told
+        document["seeds"] = by_verdict
+    return document

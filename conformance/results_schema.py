@@ -151,7 +151,7 @@ _AFTER: Final = ("expected:", "seen:", "at:", "last calls:", "last events:", "la
 
 def _part(text: str, head: str) -> str:
     """What stands behind that word at the beginning of a line, up to the next such word."""
-    found: list[str] = []
+    part_lines: list[str] = []
     inside = False
     for line in text.splitlines():
         if line.startswith(_AFTER):
@@ -160,8 +160,8 @@ def _part(text: str, head: str) -> str:
             inside = line.startswith(head)
             line = line.removeprefix(head)
         if inside:
-            found.append(line.strip())
-    return "\n".join(found).strip()
+            part_lines.append(line.strip())
+    return "\n".join(part_lines).strip()
 
 
 def schema() -> dict[str, Any]:
@@ -175,5 +175,5 @@ def schema() -> dict[str, Any]:
     }
     # Through JSON, since defaults are still Python's.
     whole = msgspec.json.encode({**head, **reference, "$defs": definitions})
-    found: dict[str, Any] = msgspec.json.decode(whole)
-    return found
+    document: dict[str, Any] = msgspec.json.decode(whole)
+    return document

@@ -40,7 +40,7 @@ class RuleText:
         """The text of each clause; none of a rule that says one thing."""
         parts = CLAUSE.split(self.text)
         pairs = zip(parts[1::2], parts[2::2], strict=True)
-        return {int(number): said.strip(" |;\n") for number, said in pairs}
+        return {int(number): text.strip(" |;\n") for number, text in pairs}
 
     def said(self) -> str:
         """What it says before its first clause, or all of it."""
@@ -68,35 +68,36 @@ def rules_in(page: str, text: str) -> Iterator[RuleText]:
     heading = ""
     lines = text.splitlines()
     for number, line in enumerate(lines):
-        told = re.search(rf"\ball {LEVEL}\b|^#.*\({LEVEL}:", line)
-        if told:
-            heading = told[1] or told[2]
+        level_match = re.search(rf"\ball {LEVEL}\b|^#.*\({LEVEL}:", line)
+        if level_match:
+            heading = level_match[1] or level_match[2]
         elif line.startswith("#"):
             heading = ""
-        for found in DEFINED.finditer(line):
-            own = re.match(rf"\W*{LEVEL}\b", line[found.end() :])
+        for definition in DEFINED.finditer(line):
+            own = re.match(rf"\W*{LEVEL}\b", line[definition.end() :])
             before = re.match(rf"{LEVEL}\b", line)
             level = own[1] if own else before[1] if before else heading
-            said = _said(lines, number, found.end())
+            rule_text = _said(lines, number, definition.end())
             if own:
-                said = said[own.end() :]
-            yield RuleText(found[1], page, number + 1, level, said.lstrip(" —)|\n").rstrip(" |\n"))
+                rule_text = rule_text[own.end() :]
+            rule_text = rule_text.lstrip(" —)|\n").rstrip(" |\n")
+            yield RuleText(definition[1], page, number + 1, level, rule_text)
 
 
 def _said(lines: list[str], number: int, start: int) -> str:
     """The text of a rule that is defined there: until the next one, or until its paragraph ends."""
-    said = lines[number][start:]
-    if (after := DEFINED.search(said)) is not None:
-        return said[: after.start()]
+    text = lines[number][start:]
+    if (after := DEFINED.search(text)) is not None:
+        return text[: after.start()]
     if lines[number].startswith("|"):
-        return said
+        return text
     for place, line in enumerate(lines[number + 1 :], number + 1):
         if DEFINED.search(line) or line.startswith("#"):
             break
-        if not line.strip() and not _goes_on(said, lines[place + 1 :]):
+        if not line.strip() and not _goes_on(text, lines[place + 1 :]):
             break
-        said += f"\n{line}"
-    return said
+        text += f"\n{line}"
+    return text
 
 
 def _goes_on(said: str, after: list[str]) -> bool:

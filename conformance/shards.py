@@ -26,20 +26,20 @@ class TimesError(ValueError):
 def parts(case_ids: Sequence[str], count: int, times_s: Mapping[str, float]) -> dict[str, int]:
     """Case ID -> its part, from 1; none is empty where there are as many cases as parts. `times_s`:
     case ID -> seconds; a case that is not there counts as the median of the others."""
-    known = [times_s[one] for one in case_ids if times_s.get(one, 0) > 0]
-    usual = median(known) if known else 1.0
-    weights = {one: times_s.get(one) or usual for one in case_ids}
+    known_s = [times_s[case] for case in case_ids if times_s.get(case, 0) > 0]
+    usual = median(known_s) if known_s else 1.0
+    weights = {case: times_s.get(case) or usual for case in case_ids}
     room = max(sum(weights.values()) / count * ROOM, *weights.values())
     loads, sizes = [0.0] * count, [0] * count
-    found: dict[str, int] = {}
-    for one in sorted(weights, key=lambda case_id: (-weights[case_id], _hash(case_id), case_id)):
-        left = len(weights) - len(found)
+    parts_of: dict[str, int] = {}
+    for case in sorted(weights, key=lambda case_id: (-weights[case_id], _hash(case_id), case_id)):
+        open_count = len(weights) - len(parts_of)
         empty = [place for place in range(count) if not sizes[place]]
-        place = empty[0] if left <= len(empty) else _place(one, weights[one], loads, room)
-        loads[place] += weights[one]
+        place = empty[0] if open_count <= len(empty) else _place(case, weights[case], loads, room)
+        loads[place] += weights[case]
         sizes[place] += 1
-        found[one] = place + 1
-    return found
+        parts_of[case] = place + 1
+    return parts_of
 
 
 def _place(case_id: str, weight: float, loads: Sequence[float], room: float) -> int:
@@ -58,15 +58,15 @@ def read_times(path: Path) -> dict[str, float]:
     times, their sum. Raises TimesError for a file that cannot be used."""
     try:
         text = path.read_text()
-        found = _times(text)
+        times_s = _times(text)
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise TimesError(f"--times {path}: cannot be read: {error}") from None
-    if not found:
+    if not times_s:
         raise TimesError(
             f"--times {path}: wanted a file that kubelet-conformance run --results has written, "
             "with the real_s of each case"
         )
-    return found
+    return times_s
 
 
 def _times(text: str) -> dict[str, float]:
@@ -77,13 +77,13 @@ def _times(text: str) -> dict[str, float]:
     except ValueError:
         rows = [json.loads(line) for line in text.splitlines() if line.strip()]
     pairs = rows.items() if isinstance(rows, dict) else ((None, row) for row in rows)
-    found: dict[str, float] = {}
+    times_s: dict[str, float] = {}
     for name, row in pairs:
         case_id = name or _name(row)
         seconds = row.get("real_s") if isinstance(row, dict) else None
         if isinstance(case_id, str) and isinstance(seconds, int | float):
-            found[case_id] = found.get(case_id, 0.0) + seconds
-    return found
+            times_s[case_id] = times_s.get(case_id, 0.0) + seconds
+    return times_s
 
 
 def _name(row: Any) -> Any:

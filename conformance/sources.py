@@ -39,8 +39,8 @@ def cases_in(path: Path) -> list[Case]:
         importlib.import_module(module)
         return [case for case in REGISTRY.cases() if case.module == module]
     module = _imported(path)
-    found = (case for case in REGISTRY.cases() if case.module == module)
-    return [replace(case, file=str(path)) for case in found]
+    cases = (case for case in REGISTRY.cases() if case.module == module)
+    return [replace(case, file=str(path)) for case in cases]
 
 
 def _scenario(path: Path) -> Case:
@@ -55,8 +55,8 @@ def _scenario(path: Path) -> Case:
 def _imported(path: Path) -> str:
     """Import a module outside of this package; returns its name here."""
     name = f"{OUTSIDE}.{path.stem}"
-    there = sys.modules.get(name)
-    if there is not None and there.__file__ == str(path):
+    loaded = sys.modules.get(name)
+    if loaded is not None and loaded.__file__ == str(path):
         return name
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
@@ -70,9 +70,9 @@ def with_fixtures(places: Sequence[str], selection: Selection, cases: Path) -> l
     """The places where cases are looked for. The fixtures are among them when their area is chosen,
     or one of them by its ID; the modules below `cases` are not when nothing else is chosen, and
     only those that declare them when cases are chosen by their IDs alone."""
-    found = list(places)
-    if found != [str(cases)]:
-        return found
+    case_places = list(places)
+    if case_places != [str(cases)]:
+        return case_places
     files = {path.stem: str(path) for path in shipped()}
     chosen = [files[name] for name in selection.ids if name in files]
     if AREA in selection.areas:
@@ -80,18 +80,18 @@ def with_fixtures(places: Sequence[str], selection: Selection, cases: Path) -> l
     only = set(selection.areas) <= {AREA} and set(selection.ids) <= set(files)
     if chosen and only:
         return chosen
-    others = [name for name in selection.ids if name not in files]
+    case_ids = [name for name in selection.ids if name not in files]
     alone = not (selection.areas or selection.rules or selection.disabled)
-    return [*((alone and declaring(others, cases)) or found), *chosen]
+    return [*((alone and declaring(case_ids, cases)) or case_places), *chosen]
 
 
 def declaring(names: Sequence[str], cases: Path) -> list[str]:
     """The modules below `cases` that declare the cases of these IDs; none where one of them is not
     found as it is written. So a run of one case imports one module, not all of them."""
-    left, modules = {f'id="{name}"' for name in names}, []
+    missing, modules = {f'id="{name}"' for name in names}, []
     for path in sorted(cases.rglob("*.py")) if names else ():
         text = path.read_text()
-        if there := {words for words in left if words in text}:
+        if matched := {words for words in missing if words in text}:
             modules.append(str(path))
-            left -= there
-    return [] if left else modules
+            missing -= matched
+    return [] if missing else modules

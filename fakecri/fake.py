@@ -108,12 +108,12 @@ class FakeCRI(Instrumented, World):
         self._put_together()
 
     def __repr__(self) -> str:
-        there = ", ".join(
+        containers = ", ".join(
             f"{c.pod.name}/{c.name} {c.state.name}" for c in self.core.containers.values()
         )
         return (
             f"<FakeCRI {'down, ' if self.is_down else ''}{len(self.core.sandboxes)} pods, "
-            f"containers: {there or 'none'}; {len(self.calls())} calls, "
+            f"containers: {containers or 'none'}; {len(self.calls())} calls, "
             f"{len(self.rules())} rules>"
         )
 
@@ -170,11 +170,11 @@ class FakeCRI(Instrumented, World):
 
 def _check_kinds(clock: object, ids: object, node: object) -> None:
     """Refuse what would otherwise fail at the first call that needs it. Raises TypeError."""
-    given: Mapping[str, tuple[object, type]] = {
+    parts: Mapping[str, tuple[object, type]] = {
         "clock": (clock, Clock),
         "ids": (ids, Ids),
         "node": (node, FakeNode),
     }
-    for name, (value, kind) in given.items():
+    for name, (value, kind) in parts.items():
         if value is not None and not isinstance(value, kind):
             raise TypeError(f"{name}: wanted a {kind.__name__}, got {value!r}")

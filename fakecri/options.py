@@ -73,8 +73,8 @@ class Options:
             # An iterator can be read once, and a reset reads the names again.
             object.__setattr__(self, name, tuple(names))
         if not callable(self.registry):
-            wanted = "a function such as registry_of([...]) makes"
-            raise ValueError(f"registry: wanted {wanted}, got {self.registry!r}")
+            expected_form = "a function such as registry_of([...]) makes"
+            raise ValueError(f"registry: wanted {expected_form}, got {self.registry!r}")
         if not 0 <= self.keep_events_s <= 1e9:  # it is counted in nanoseconds
             raise ValueError(
                 f"keep_events_s: wanted seconds from 0 to 1e9, got {self.keep_events_s!r}"

@@ -125,8 +125,8 @@ def _made(make: Callable[..., M], options: dict[str, Any]) -> M:
     try:
         return make(**options)
     except (TypeError, ValueError) as error:
-        told = str(error)
-    pytest.fail(f"fakecri: {told}", pytrace=False)  # here, or pytest tells of both errors
+        message = str(error)
+    pytest.fail(f"fakecri: {message}", pytrace=False)  # here, or pytest tells of both errors
 
 
 if async_fixture is not None:
@@ -173,11 +173,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
 @pytest.hookimpl(wrapper=True, trylast=True)  # pytest-asyncio looks at the tests after this
 def pytest_pycollect_makeitem() -> Iterator[Any]:
     """Tests in virtual time are tests of pytest-asyncio, also in its strict mode."""
-    made = yield
-    items: list[Any] = made if isinstance(made, list) else []
+    collected = yield
+    items: list[Any] = collected if isinstance(collected, list) else []
     for item in items:
         _in_virtual_time(item)
-    return made
+    return collected
 
 
 def _in_virtual_time(item: Any) -> bool:

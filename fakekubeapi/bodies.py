@@ -64,9 +64,9 @@ def decode_body(
         require_shallow(body)
         return copy_json(body)
     media_type = content_type.partition(";")[0].strip()
-    known = PATCH_TYPES if method == "PATCH" else ("", JSON, YAML, PROTOBUF)
-    if media_type not in known or (not media_type and content_type.strip()):
-        raise unsupported_media_type([name for name in known if name])
+    media_types = PATCH_TYPES if method == "PATCH" else ("", JSON, YAML, PROTOBUF)
+    if media_type not in media_types or (not media_type and content_type.strip()):
+        raise unsupported_media_type([name for name in media_types if name])
     if media_type in _IN_YAML:
         return _small(decode_yaml(body, "" if media_type == APPLY_PATCH else expected[1]))
     value = _from_protobuf(body, expected, schema) if media_type == PROTOBUF else _decoded(body)
@@ -157,12 +157,12 @@ def _small(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     try:
-        held = value if not isinstance(value, int) or value in _INT64 else float(value)
+        number = value if not isinstance(value, int) or value in _INT64 else float(value)
     except OverflowError:
-        held = math.inf
-    if isinstance(held, float) and not math.isfinite(held):
+        number = math.inf
+    if isinstance(number, float) and not math.isfinite(number):
         raise StatusError(400, f"the request body is not JSON: {str(value)[:40]} is too large")
-    return held
+    return number
 
 
 def copy_json(value: Any) -> Any:

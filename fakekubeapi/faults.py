@@ -54,8 +54,8 @@ class Fault:
 
     def __post_init__(self) -> None:
         if self.method not in (None, *METHODS):
-            known = ", ".join(METHODS)
-            raise ValueError(f"method: wanted one of {known}, or None for all, got {self.method!r}")
+            words = ", ".join(METHODS)
+            raise ValueError(f"method: wanted one of {words}, or None for all, got {self.method!r}")
         if self.times is not None and not (_is_int(self.times) and self.times >= 1):
             raise ValueError(f"times: wanted 1 or more, got {self.times!r}")
         if not isinstance(self.delay_s, int | float) or not self.delay_s >= 0:

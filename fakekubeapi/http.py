@@ -108,9 +108,9 @@ async def serve(
         await runner.cleanup()
         raise
     bound = runner.addresses[0][1]
-    shown = f"[{host}]" if ":" in host else host
+    host_text = f"[{host}]" if ":" in host else host
     scheme = "https" if tls is not None else "http"
-    return HttpServer(f"{scheme}://{shown}:{bound}", runner)
+    return HttpServer(f"{scheme}://{host_text}:{bound}", runner)
 
 
 def _log_of_requests() -> logging.Logger:
@@ -138,7 +138,7 @@ async def _handle(api: FakeApi, relay: Relay, request: web.Request) -> web.Strea
             query = tuple(request.query.items())
             place = await api.place_of(request.method, request.path, passed, query)
             return await relay.carry(request, passed, place)
-        asked = Asked(
+        call = Asked(
             request.method,
             request.path,
             params=dict(request.query),
@@ -147,15 +147,15 @@ async def _handle(api: FakeApi, relay: Relay, request: web.Request) -> web.Strea
             user_agent=request.headers.get("User-Agent", ""),
             schema=api.schema,
         )
-        wanted = negotiated(asked, request.headers.get("Accept", ""))
-        shape, written = _shape(asked, wanted.form), formats(api.schema)[wanted.format]
-        sent = (await request.read() or None) if reads else None
-        response = await api.exchange(asked.with_body(sent))
-        shown = shape if response.ok else _unchanged
+        accept = negotiated(call, request.headers.get("Accept", ""))
+        shape, form = _shape(call, accept.form), formats(api.schema)[accept.format]
+        content = (await request.read() or None) if reads else None
+        response = await api.exchange(call.with_body(content))
+        reshape = shape if response.ok else _unchanged
         if response.events is not None:
-            return await _stream(request, response, shown, written)
-        body = written.encode(shown(response.body))
-        return web.Response(status=response.status, body=body, content_type=written.content_type)
+            return await _stream(request, response, reshape, form)
+        body = form.encode(reshape(response.body))
+        return web.Response(status=response.status, body=body, content_type=form.content_type)
     except ApiUnreachable:
         return _cut(request)
     except StatusError as error:
@@ -167,20 +167,20 @@ async def _handle(api: FakeApi, relay: Relay, request: web.Request) -> web.Strea
 
 def _owner(request: web.Request) -> User | None:
     """Whom the client's certificate names; None: it has shown none."""
-    shown = request.transport.get_extra_info("peercert") if request.transport is not None else None
-    if not shown:
+    peer = request.transport.get_extra_info("peercert") if request.transport is not None else None
+    if not peer:
         return None
-    said = [pair for part in shown["subject"] for pair in part]
-    groups = tuple(value for key, value in said if key == "organizationName")
-    name = next((value for key, value in said if key == "commonName"), "")
+    subject_pairs = [pair for part in peer["subject"] for pair in part]
+    groups = tuple(value for key, value in subject_pairs if key == "organizationName")
+    name = next((value for key, value in subject_pairs if key == "commonName"), "")
     return User(name, groups=(*groups, "system:authenticated"))
 
 
 def _refused(api: FakeApi, request: web.Request, error: StatusError) -> web.Response:
     chosen = format_of_refusals(request.headers.get("Accept", ""))
-    written = formats(api.schema)[chosen.format]
-    body = written.encode(error.body())
-    return web.Response(status=error.code, body=body, content_type=written.content_type)
+    form = formats(api.schema)[chosen.format]
+    body = form.encode(error.body())
+    return web.Response(status=error.code, body=body, content_type=form.content_type)
 
 
 def _shape(asked: Asked, form: str) -> Callable[[dict[str, Any]], dict[str, Any]]:

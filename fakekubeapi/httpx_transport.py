@@ -30,7 +30,7 @@ class InProcessTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
-            asked = Asked(
+            request_read = Asked(
                 request.method,
                 request.url.path,
                 params=dict(request.url.params),
@@ -40,7 +40,7 @@ class InProcessTransport(httpx2.AsyncBaseTransport):
                 user_agent=request.headers.get("User-Agent", ""),
                 schema=self._api.schema,
             )
-            response = await self._api.exchange(asked)
+            response = await self._api.exchange(request_read)
         except ApiUnreachable as error:
             raise httpx2.ConnectError(str(error), request=request) from error
         if response.events is None:

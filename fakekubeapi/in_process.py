@@ -35,7 +35,7 @@ class InProcessWire:
     ) -> tuple[int, bytes]:
         """One request and its answer: HTTP status and body. `path` is not quoted; `content_type`
         "": JSON, or no body."""
-        asked = Asked(
+        request_read = Asked(
             method,
             path,
             params or {},
@@ -43,7 +43,7 @@ class InProcessWire:
             content_type=content_type or JSON,
             schema=self._api.schema,
         )
-        response = await self._api.exchange(asked)
+        response = await self._api.exchange(request_read)
         return response.status, encode(response.body)
 
     @asynccontextmanager

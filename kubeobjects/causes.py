@@ -81,9 +81,9 @@ def unsupported_value(
     field: str, value: Any, allowed: Sequence[str], *, free: bool = False
 ) -> Cause:
     """The value is none of the `allowed` words. `free`: by its type, it may be any text."""
-    known = ", ".join(f'"{item}"' for item in allowed)
+    allowed_text = ", ".join(f'"{item}"' for item in allowed)
     text = Word(value) if isinstance(value, str) and not free else value
-    message = f"Unsupported value: {shown(text)}: supported values: {known}"
+    message = f"Unsupported value: {shown(text)}: supported values: {allowed_text}"
     return Cause(field, message, "FieldValueNotSupported")
 
 

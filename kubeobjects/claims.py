@@ -45,8 +45,8 @@ def _mode_causes(spec: Object, path: str) -> Iterator[Cause]:
     for mode in modes:
         if mode not in ACCESS_MODES:
             yield unsupported_value(field, mode, ACCESS_MODES)
-    known = {mode for mode in modes if mode in ACCESS_MODES}
-    if _ONE_POD in known and len(known) > 1:
+    valid_modes = {mode for mode in modes if mode in ACCESS_MODES}
+    if _ONE_POD in valid_modes and len(valid_modes) > 1:
         yield forbidden_field(field, f"may not use {_ONE_POD} with other access modes")
 
 

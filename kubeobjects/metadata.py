@@ -101,8 +101,8 @@ def _reference_causes(owner: Object, field: str) -> list[Cause]:
 def _shown_owner(owner: Object) -> Object:
     """An owner with its fields in the API's order."""
     needed = {field: owner.get(field) or "" for field in ("apiVersion", "kind", "name", "uid")}
-    told = ("controller", "blockOwnerDeletion")
-    return {**needed, **{field: owner[field] for field in told if owner.get(field) is not None}}
+    optional = ("controller", "blockOwnerDeletion")
+    return {**needed, **{field: owner[field] for field in optional if owner.get(field) is not None}}
 
 
 def server_owned_causes(new: Object, old: Object) -> list[Cause]:

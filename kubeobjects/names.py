@@ -22,8 +22,8 @@ _OF_KEYS: Final = f"must consist of alphanumeric characters, '-', '_' or '.', {_
 
 def explained(rule: str, expression: str, *examples: str) -> str:
     """A rule with examples and its regular expression, as the API server words it."""
-    shown = " or ".join(f"'{one}', " for one in examples)
-    begin = f"e.g. {shown}" if examples else ""
+    examples_text = " or ".join(f"'{example}', " for example in examples)
+    begin = f"e.g. {examples_text}" if examples else ""
     return f"{rule} ({begin}regex used for validation is '{expression}')"
 
 
@@ -83,7 +83,7 @@ def path_segment_problems(name: str) -> list[str]:
     """What is wrong with a name that has to be a part of a path."""
     if name in (".", ".."):
         return [f"may not be '{name}'"]
-    return [f"may not contain '{one}'" for one in "/%" if one in name]
+    return [f"may not contain '{character}'" for character in "/%" if character in name]
 
 
 def qualified_name_problems(name: str) -> list[str]:
@@ -117,7 +117,7 @@ def port_name_problems(name: str) -> list[str]:
     problems = ["must be no more than 15 characters"] if byte_length(name) > 15 else []
     if not name or set(name) - set("abcdefghijklmnopqrstuvwxyz0123456789-"):
         problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
-    if not any("a" <= one <= "z" for one in name):
+    if not any("a" <= character <= "z" for character in name):
         problems.append("must contain at least one letter (a-z)")
     if "--" in name:
         problems.append("must not contain consecutive hyphens")

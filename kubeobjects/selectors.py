@@ -41,30 +41,30 @@ def selector_causes(selector: Mapping[str, Any] | None, path: str) -> Iterator[C
         return
     yield from label_causes(selector.get("matchLabels"), f"{path}.matchLabels")
     for i, expression in enumerate(selector.get("matchExpressions") or ()):
-        here = f"{path}.matchExpressions[{i}]"
+        expression_path = f"{path}.matchExpressions[{i}]"
         operator = expression.get("operator") or ""
         if operator in (*WITH_VALUES, *WITHOUT_VALUES):
-            yield from operand_causes(expression, here)
+            yield from operand_causes(expression, expression_path)
         else:
-            yield invalid_value(f"{here}.operator", Word(operator), UNKNOWN_OPERATOR)
-        yield from label_key_causes(expression.get("key") or "", f"{here}.key")
-        yield from value_causes(expression, here)
+            yield invalid_value(f"{expression_path}.operator", Word(operator), UNKNOWN_OPERATOR)
+        yield from label_key_causes(expression.get("key") or "", f"{expression_path}.key")
+        yield from value_causes(expression, expression_path)
 
 
 def shown_selector(selector: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """A selector with its fields in the API's order, as messages show one."""
     if selector is None:
         return None
-    shown: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if selector.get("matchLabels"):
-        shown["matchLabels"] = dict(sorted(selector["matchLabels"].items()))
+        fields["matchLabels"] = dict(sorted(selector["matchLabels"].items()))
     if selector.get("matchExpressions"):
-        shown["matchExpressions"] = [
-            {"key": one.get("key") or "", "operator": one.get("operator") or ""}
-            | ({"values": one["values"]} if one.get("values") else {})
-            for one in selector["matchExpressions"]
+        fields["matchExpressions"] = [
+            {"key": expression.get("key") or "", "operator": expression.get("operator") or ""}
+            | ({"values": expression["values"]} if expression.get("values") else {})
+            for expression in selector["matchExpressions"]
         ]
-    return shown
+    return fields
 
 
 def operand_causes(expression: Mapping[str, Any], path: str) -> Iterator[Cause]:

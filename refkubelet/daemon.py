@@ -98,14 +98,14 @@ async def run(options: argparse.Namespace) -> int:
     name = node_name(options.hostname_override)
     async with contextlib.AsyncExitStack() as stack:
         spans = stack.enter_context(_spans(config, name, clock, rng))
-        asked = Asked(
+        access_options = Asked(
             kubeconfig=options.kubeconfig or "",
             bootstrap=options.bootstrap_kubeconfig,
             directory=certificate_directory(options),
             node_name=name,
             rotate=config.rotate_certificates,
         )
-        access = await open_access(asked, clock, rng, stack)
+        access = await open_access(access_options, clock, rng, stack)
         api = access.api
         if api is not None:
             api.trace(spans)
@@ -149,7 +149,7 @@ async def run(options: argparse.Namespace) -> int:
             certificates=access.certificates,
             spans=spans,
         )
-        return await _serve(config, deps, str(asked.directory))
+        return await _serve(config, deps, str(access_options.directory))
 
 
 def certificate_directory(options: argparse.Namespace) -> Path:
@@ -238,16 +238,16 @@ def credential_plugins(
 
 def _log_as_configured(config: KubeletConfiguration, options: argparse.Namespace) -> None:
     """Write the log as `logging` says, where no flag says otherwise (CFG-001, CFG-012)."""
-    given = config.logging
-    verbosity = verbosity_of(given.verbosity) if options.v is None else options.v
-    log_to_stderr(verbosity, options.logging_format or given.format)
+    log_config = config.logging
+    verbosity = verbosity_of(log_config.verbosity) if options.v is None else options.v
+    log_to_stderr(verbosity, options.logging_format or log_config.format)
 
 
 def _limit_this_process(config: KubeletConfiguration) -> None:
     """Set what the kernel lets this process do. What it refuses is logged, as a warning if another
     value than the default is wanted; the kubelet goes on."""
     default = KubeletConfiguration()
-    for name, wanted, usual, failed in (
+    for name, value, usual, failed in (
         (
             "maxOpenFiles",
             config.max_open_files,
@@ -262,8 +262,8 @@ def _limit_this_process(config: KubeletConfiguration) -> None:
         ),
     ):
         if failed:
-            level = logging.INFO if wanted == usual else logging.WARNING
-            log.log(level, "%s %d: cannot be set: %s", name, wanted, failed)
+            level = logging.INFO if value == usual else logging.WARNING
+            log.log(level, "%s %d: cannot be set: %s", name, value, failed)
 
 
 @contextlib.contextmanager
@@ -322,10 +322,10 @@ async def _runtime(config: KubeletConfiguration, spans: Spans) -> AsyncIterator[
     client, target, version = await connect(
         endpoint, config.runtime_request_timeout_s, config.image_service_endpoint, spans.headers
     )
-    shown = runtime_version(version.runtime_name, version.runtime_version)
-    log.info("runtime at %s: %s", endpoint, shown)
+    product = runtime_version(version.runtime_name, version.runtime_version)
+    log.info("runtime at %s: %s", endpoint, product)
     try:
-        yield _Runtime(client, shown)
+        yield _Runtime(client, product)
     finally:
         await target.close()
 

@@ -113,15 +113,15 @@ class Part:
 async def keep_running(part: Part, clock: Clock) -> None:
     """Until cancelled. Raises what is fatal to the part."""
     complaints = Complaints(log, clock)
-    what = f"the part '{part.name}' of the kubelet ended and is started again"
+    complaint = f"the part '{part.name}' of the kubelet ended and is started again"
     delay_s = FIRST_RESTART_S
     while True:
         began_s = clock.monotonic_s()
         error = await _how_it_ended(part)
         if clock.monotonic_s() - began_s >= SOUND_AFTER_S:
-            complaints.over(what)
+            complaints.over(complaint)
             delay_s = FIRST_RESTART_S
-        complaints.failed(what, error, PartEnded)
+        complaints.failed(complaint, error, PartEnded)
         await clock.sleep(delay_s)
         delay_s = min(2 * delay_s, LONGEST_RESTART_S)
 

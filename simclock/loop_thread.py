@@ -45,8 +45,8 @@ class LoopThread:
             raise RuntimeError(self._ended)
 
         async def body() -> Any:
-            found = work()
-            return await found if asyncio.iscoroutine(found) else found
+            result = work()
+            return await result if asyncio.iscoroutine(result) else result
 
         try:
             return asyncio.run_coroutine_threadsafe(body(), self.loop).result()

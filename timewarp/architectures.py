@@ -92,6 +92,6 @@ def this_architecture() -> Architecture:
     if os.name != "posix" or platform.system() != "Linux":
         raise CannotWarp(f"warped time needs Linux; this is {platform.system()}")
     if name not in ARCHITECTURES:
-        known = ", ".join(ARCHITECTURES)
-        raise CannotWarp(f"warped time is there for {known} only; this machine is {name}")
+        supported = ", ".join(ARCHITECTURES)
+        raise CannotWarp(f"warped time is there for {supported} only; this machine is {name}")
     return ARCHITECTURES[name]

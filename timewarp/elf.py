@@ -141,11 +141,11 @@ def vdso(image: bytes) -> Vdso:
             break
         tags[tag] = value
     names, symbols = tags[DT_STRTAB] + bias, tags[DT_SYMTAB] + bias
-    found = {}
+    symbols_by_name = {}
     # The table does not tell its length: it ends where the names begin.
     for at in range(symbols, names - SYMBOL_SIZE + 1, SYMBOL_SIZE):
         name, _, _, _, address, _ = struct.unpack_from("<IBBHQQ", image, at)
         text = image[names + name : image.index(b"\0", names + name)].decode("ascii", "replace")
         if text:
-            found[text] = Symbol(at + 8, address)
-    return Vdso(bias, found)
+            symbols_by_name[text] = Symbol(at + 8, address)
+    return Vdso(bias, symbols_by_name)

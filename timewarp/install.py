@@ -28,14 +28,14 @@ def install(program: Traced, page: TimePage, page_fd: int, machine: Architecture
     """Do it. `page_fd`: the descriptor of the page in the program, which is closed there. Raises:
     CannotWarp, also when the clock does not tell the time of the page afterwards."""
     start, image = _vdso_of(program)
-    found = vdso(image)
+    table = vdso(image)
     gate = start + _syscall_instruction(image, machine)
     try:
         code = _map(program, gate, page_fd, machine)
     except OSError as error:
         raise CannotWarp(f"no page can be added to the program: {error.strerror}") from None
     program.write(code, machine.code)
-    original = _redirect(program, start, found, code, machine)
+    original = _redirect(program, start, table, code, machine)
     program.write(code + machine.original_at, struct.pack("<Q", original))
     _check(program, page, code, machine)
 
@@ -83,24 +83,28 @@ def _redirect(program: Traced, start: int, found: Vdso, code: int, machine: Arch
             value = (code + entry - bias) & (1 << 64) - 1
             program.write(start + symbol.value_at, struct.pack("<Q", value))
     if not original:
-        wanted = " or ".join(pattern % "clock_gettime" for pattern in machine.symbols)
-        raise CannotWarp(f"the kernel's vDSO has no symbol {wanted}, so clocks cannot be replaced")
+        names_of = " or ".join(pattern % "clock_gettime" for pattern in machine.symbols)
+        raise CannotWarp(
+            f"the kernel's vDSO has no symbol {names_of}, so clocks cannot be replaced"
+        )
     return original
 
 
 def _check(program: Traced, page: TimePage, code: int, machine: Architecture) -> None:
     """Ask the clock in the program for the time. Raises: CannotWarp when it is not the page's."""
-    told = program.registers()[machine.sp] - 4096  # a struct timespec, where no stack is yet
+    timespec_at = program.registers()[machine.sp] - 4096  # a struct timespec, where no stack is yet
     before = page.monotonic_ns()
     program.function_call(
         code + machine.entries["clock_gettime"],
         MONOTONIC,
-        told,
+        timespec_at,
         until=code + machine.page - 1,
         most_steps=MOST_STEPS,
     )
     after = page.monotonic_ns()
-    seconds, nanoseconds = struct.unpack("<qq", program.read(told, 16))
-    seen = seconds * 1_000_000_000 + nanoseconds
-    if not before <= seen <= after:
-        raise CannotWarp(f"the clock in the program tells {seen} ns; wanted {before} to {after} ns")
+    seconds, nanoseconds = struct.unpack("<qq", program.read(timespec_at, 16))
+    clock_ns = seconds * 1_000_000_000 + nanoseconds
+    if not before <= clock_ns <= after:
+        raise CannotWarp(
+            f"the clock in the program tells {clock_ns} ns; wanted {before} to {after} ns"
+        )

@@ -66,10 +66,10 @@ def _have_helper(page: TimePage, members: Members, row: int, machine: Architectu
         os._exit(0)
     os.close(writing)
     os.waitpid(child, 0)
-    told = os.read(reading, 1000)
+    message = os.read(reading, 1000)
     os.close(reading)
-    if told != READY:
-        raise CannotWarp(told.decode() or "the helper of the program ended")
+    if message != READY:
+        raise CannotWarp(message.decode() or "the helper of the program ended")
 
 
 def _help(

@@ -63,7 +63,7 @@ class Jumper:
         due = self._watch.all_due()
         if due is None:
             return False
-        target = min(until_ns, min((one.instant_ns for one in due), default=NEVER))
+        target = min(until_ns, min((waiter.instant_ns for waiter in due), default=NEVER))
         if target == NEVER:
             self.busy["no instant to go to"] += 1
             return False
@@ -74,7 +74,7 @@ class Jumper:
         if ahead > 0:
             self._page.jump(ahead)
             self.jumps += 1
-        self._wake([one for one in due if one.instant_ns <= target])
+        self._wake([waiter for waiter in due if waiter.instant_ns <= target])
         return True
 
     def wake_due(self) -> int:
@@ -82,17 +82,17 @@ class Jumper:
         come. Returns the next instant, NEVER if there is none. Raises: CannotWarp."""
         self.looks += 1
         due = self._watch.programs_due()
-        now = self._page.monotonic_ns()
-        self._wake([one for one in due if one.instant_ns <= now])
-        return min((one.instant_ns for one in due if one.instant_ns > now), default=NEVER)
+        now_ns = self._page.monotonic_ns()
+        self._wake([d for d in due if d.instant_ns <= now_ns])
+        return min((d.instant_ns for d in due if d.instant_ns > now_ns), default=NEVER)
 
     def _wake(self, due: list[Due]) -> None:
-        for one in due:
+        for waiter in due:
             with suppress(*GONE):
-                if one.sleep is not None:
-                    self._interrupt(one.sleep)
-                if one.row is not None:
-                    os.write(self._waker(one.row), ONE)
+                if waiter.sleep is not None:
+                    self._interrupt(waiter.sleep)
+                if waiter.row is not None:
+                    os.write(self._waker(waiter.row), ONE)
 
     def _interrupt(self, sleep: Sleep) -> None:
         """End the sleep of a Go program's thread: it does what is due, and sleeps again. The signal

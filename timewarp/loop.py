@@ -103,11 +103,11 @@ class _WarpedSelector(selectors.EpollSelector):
         if real_s > 0 and self.fileno() < MOST_FOR_SELECT:
             select.select([self.fileno()], [], [], real_s)  # epoll itself waits milliseconds
             real_s = 0
-        found = super().select(real_s)
-        if any(key.data is self for key, _ in found):
+        events = super().select(real_s)
+        if any(key.data is self for key, _ in events):
             os.read(self._wake_fd, 8)
-            found = [item for item in found if item[0].data is not self]
-        return found
+            events = [item for item in events if item[0].data is not self]
+        return events
 
     def _leads(self) -> bool:
         """Whether this loop moves the time."""
@@ -149,8 +149,8 @@ class _WarpedSelector(selectors.EpollSelector):
 
     def end_sleeps(self) -> bool:
         """End the sleeps whose earliest end has come; returns whether there were any."""
-        now = self._page.monotonic_ns()
-        over = [future for future, instant in self.sleeps.items() if instant <= now]
+        now_ns = self._page.monotonic_ns()
+        over = [future for future, instant in self.sleeps.items() if instant <= now_ns]
         for future in over:
             del self.sleeps[future]
             if not future.done():  # it may have been cancelled

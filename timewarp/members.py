@@ -78,13 +78,13 @@ class Members:
 
     def rows(self) -> list[Row]:
         """All members."""
-        found = []
+        rows = []
         for number in range(ROWS):
             at = FIRST_WORD + number * ROW_WORDS
             if self._words[at + WORD_KIND] != Kind.FREE:
                 kind, pid, since, _, wake, tid, *_ = self._words[at : at + ROW_WORDS].tolist()
-                found.append(Row(number, Kind(kind), pid, since, wake, tid))
-        return found
+                rows.append(Row(number, Kind(kind), pid, since, wake, tid))
+        return rows
 
     def join(self, kind: Kind, *, pid: int, wake_fd: int = 0, tid: int = 0) -> int:
         """Add a member; returns the number of its row. Raises: CannotWarp: the table is full."""

@@ -171,14 +171,14 @@ def _fill(fd: int, rate: float) -> None:
 
 def _publish(path: str, rate: float) -> None:
     """Make the file under that name, complete from its first instant. Raises: FileExistsError."""
-    made = f"{path}.{os.getpid()}"
-    fd = os.open(made, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    own_path = f"{path}.{os.getpid()}"
+    fd = os.open(own_path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         _fill(fd, rate)
-        os.link(made, path)
+        os.link(own_path, path)
     finally:
         os.close(fd)
-        os.unlink(made)
+        os.unlink(own_path)
 
 
 def _boot() -> int:

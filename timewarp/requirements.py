@@ -24,12 +24,12 @@ def require(program: str) -> GoProgram:
     require_kernel(platform.release())
     _require_accounts()
     require_clocks(own_vdso(), machine)
-    found = read_program(program)
-    if found.machine != machine.name:
+    go_program = read_program(program)
+    if go_program.machine != machine.name:
         raise CannotWarp(
-            f"{program} is for {found.machine}; wanted one for {machine.name}, as this machine"
+            f"{program} is for {go_program.machine}; wanted one for {machine.name}, as this machine"
         )
-    return found
+    return go_program
 
 
 def why_not(program: str) -> str:
@@ -71,10 +71,10 @@ def require_clocks(image: bytes | None, machine: Architecture) -> None:
     Pure."""
     if image is None:
         raise CannotWarp("the kernel gives programs no vDSO, so their clocks cannot be replaced")
-    wanted = [pattern % "clock_gettime" for pattern in machine.symbols]
-    if not vdso(image).symbols.keys() & set(wanted):
+    names = [pattern % "clock_gettime" for pattern in machine.symbols]
+    if not vdso(image).symbols.keys() & set(names):
         raise CannotWarp(
-            f"the kernel's vDSO has no symbol {' or '.join(wanted)}, so clocks cannot be replaced"
+            f"the kernel's vDSO has no symbol {' or '.join(names)}, so clocks cannot be replaced"
         )
 
 

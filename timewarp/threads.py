@@ -176,8 +176,8 @@ class Threads:
                 if thread.known_to_sleep != thread.ran:
                     if thread.stat_fd < 0:
                         thread.stat_fd = self._open(thread.tid, "stat")
-                    told = os.pread(thread.stat_fd, STAT_LONGEST, 0)
-                    if told.rsplit(b")", 1)[1].split(None, 1)[0] != b"S":
+                    content = os.pread(thread.stat_fd, STAT_LONGEST, 0)
+                    if content.rsplit(b")", 1)[1].split(None, 1)[0] != b"S":
                         return False
                     thread.known_to_sleep = thread.ran
         except GONE:
@@ -192,14 +192,14 @@ class Threads:
     def sleeps(self) -> list[Sleep]:
         """Those that wait in epoll with a time-out, of the threads as `all_wait` or `look` saw
         them."""
-        found = []
+        sleeps = []
         for thread in self._threads:
             if thread.call.startswith(self._epoll_waits):
                 milliseconds = int(thread.call.split()[4], 16) & 0xFFFFFFFF
                 if milliseconds < 1 << 31:  # else -1: without end
                     which = thread.call + thread.ran
-                    found.append(Sleep(self.pid, thread.tid, which, milliseconds))
-        return found
+                    sleeps.append(Sleep(self.pid, thread.tid, which, milliseconds))
+        return sleeps
 
     def children(self) -> AbstractSet[int]:
         """The processes that threads of this one have started and not yet waited for; none unless
@@ -210,9 +210,9 @@ class Threads:
         for thread in threads:
             if thread.ran_since and thread.children_fd >= 0:
                 with suppress(*GONE):
-                    told = os.pread(thread.children_fd, CHILDREN_LONGEST, 0)
-                    if told != thread.children_told:
-                        thread.children_told = told
+                    content = os.pread(thread.children_fd, CHILDREN_LONGEST, 0)
+                    if content != thread.children_told:
+                        thread.children_told = content
                         self._children_changed = True
             thread.ran_since = False
         for thread in self._looking:
@@ -250,14 +250,14 @@ class Threads:
         """Open the files of new threads, close those of ended ones."""
         tids = {int(name) for name in os.listdir(self._task)}
         self._count = len(tids)
-        for kept in (self._threads, self._looking):
-            for thread in [t for t in kept if t.tid not in tids]:
-                kept.remove(thread)
+        for listed in (self._threads, self._looking):
+            for thread in [t for t in listed if t.tid not in tids]:
+                listed.remove(thread)
                 thread.close()
                 self._children_changed = True
         for tid in tids - {t.tid for t in (*self._threads, *self._looking)}:
-            kept = self._looking if tid == self._but else self._threads
-            kept.append(self._opened(tid))
+            listed = self._looking if tid == self._but else self._threads
+            listed.append(self._opened(tid))
 
     def _opened(self, tid: int) -> Thread:
         """That thread, with its files open. Raises: FileNotFoundError, ProcessLookupError when it

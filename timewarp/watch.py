@@ -94,7 +94,7 @@ class Watch:
 
     def _waiting_loops(self) -> list[Due] | None:
         """Until when the other loops wait, as they say; None when one works."""
-        found = []
+        due = []
         for row in self.rows:
             if row.kind is not Kind.LOOP or row.number == self._own_row:
                 continue
@@ -102,18 +102,18 @@ class Watch:
             if until == WORKS:
                 return None
             if until != NEVER:
-                found.append(Due(until, row=row))
-        return found
+                due.append(Due(until, row=row))
+        return due
 
     def _programs(self) -> list[Due]:
         """Until when threads of programs sleep, as they were seen last."""
-        now = self._page.monotonic_ns()
+        now_ns = self._page.monotonic_ns()
         begun, due = {}, []
         for row in self.rows:
             if row.kind is not Kind.PROGRAM:
                 continue
             for sleep in self._threads[row.pid].sleeps():
-                since = begun[sleep.which] = self._begun.get(sleep.which, now)
+                since = begun[sleep.which] = self._begun.get(sleep.which, now_ns)
                 instant = since + sleep.milliseconds * MILLISECOND + ROUNDING_NS
                 due.append(Due(instant, sleep=sleep))
         self._begun = begun
@@ -191,5 +191,5 @@ class Watch:
         for pid in self._threads.keys() - pids:
             self._threads.pop(pid).close()
         for pid in pids - self._threads.keys():
-            mine = self._own_tid if pid == os.getpid() else 0
-            self._threads[pid] = Threads(pid, self._calls, but=mine, child_waits=pid in loops)
+            own_tid = self._own_tid if pid == os.getpid() else 0
+            self._threads[pid] = Threads(pid, self._calls, but=own_tid, child_waits=pid in loops)

@@ -5,7 +5,8 @@ python tools/house.py [TREE ...]
 One column for each tree (default: this one): lines of product code without docstrings, comments
 and empty lines; folders with more than twenty modules; modules in circles when imports for types
 count; files under version control; functions of more than fifty lines; records of more than fifteen
-fields.
+fields; of each package how many local names of a hundred only say that something is there, was
+found or is wanted (cases counted here).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import ast
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +27,12 @@ NOT_PRODUCT: Final = "conformance/cases/"
 MOST_MODULES: Final = 20
 MOST_LINES: Final = 50
 MOST_FIELDS: Final = 15
+_EMPTY: Final = """
+found known wanted told seen one shown made asked given left there here now said kept taken gone
+others what mine theirs ours done held sent written
+"""
+EMPTY_WORDS: Final = frozenset(_EMPTY.split())
+"""As the name of a value they say how it was come by, not what it is."""
 
 
 def modules(tree: Path) -> dict[str, ast.Module]:
@@ -69,6 +76,31 @@ def large_records(module: ast.Module) -> Iterator[str]:
             yield node.name
 
 
+def local_names(module: ast.Module) -> Iterator[str]:
+    """The names that functions bind, each once for a function, without arguments."""
+    for function in ast.walk(module):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            names: set[str] = set()
+            inside: list[ast.AST] = list(function.body)
+            while inside:
+                node = inside.pop()
+                match node:
+                    case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                        continue
+                    case ast.Name(ctx=ast.Store(), id=str(name)):
+                        names.add(name)
+                    case ast.MatchAs(name=str(name)) | ast.ExceptHandler(name=str(name)):
+                        names.add(name)
+                inside += ast.iter_child_nodes(node)
+            yield from names
+
+
+def empty_words(modules_of_package: Iterable[ast.Module]) -> float:
+    """How many local names of a hundred are among `EMPTY_WORDS`."""
+    names = [name for module in modules_of_package for name in local_names(module)]
+    return round(100 * sum(name in EMPTY_WORDS for name in names) / max(len(names), 1), 1)
+
+
 def in_circles(parsed: Mapping[str, ast.Module]) -> set[str]:
     """Modules that import each other in a circle; imports for types count."""
     names = {_name(path): path for path in parsed}
@@ -96,7 +128,7 @@ def _imports(module: ast.Module, there: Set[str]) -> set[str]:
     return found
 
 
-def numbers(tree: Path) -> dict[str, int]:
+def numbers(tree: Path) -> dict[str, float]:
     """All of a tree."""
     parsed = modules(tree)
     product = {path: module for path, module in parsed.items() if not path.startswith(NOT_PRODUCT)}
@@ -118,6 +150,12 @@ def numbers(tree: Path) -> dict[str, int]:
         f"records of more than {MOST_FIELDS} fields": sum(
             len(list(large_records(module))) for module in product.values()
         ),
+        **{
+            f"local names without meaning, {package}, %": empty_words(
+                module for path, module in parsed.items() if path.startswith(f"{package}/")
+            )
+            for package in PRODUCT
+        },
     }
 
 

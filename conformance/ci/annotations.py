@@ -29,11 +29,11 @@ def annotation(result: Result, repeat: str, here: Path) -> str:
     if kind is None:
         return ""
     lines = result.detail.splitlines()
-    told = lines[:MOST_LINES] + (["..."] if len(lines) > MOST_LINES else [])
+    detail_lines = lines[:MOST_LINES] + (["..."] if len(lines) > MOST_LINES else [])
     rules = ", ".join(result.case.rules)
     head = f"{result.case.title} ({rules}, {result.case.level.name})"
     title = f"{result.outcome.value}: {result.case.id}"
-    message = "\n".join([head, *told, f"repeat: {repeat}"])
+    message = "\n".join([head, *detail_lines, f"repeat: {repeat}"])
     return command(kind, message, **_place(result, here), title=title)
 
 
@@ -43,8 +43,8 @@ def command(kind: str, message: str, **properties: str) -> str:
     >>> command("error", "50% of\\nit", title="a: b, c")
     '::error title=a%3A b%2C c::50%25 of%0Ait'
     """
-    told = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    return f"::{kind}{' ' if told else ''}{told}::{_escaped(message)}"
+    pairs = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    return f"::{kind}{' ' if pairs else ''}{pairs}::{_escaped(message)}"
 
 
 def _escaped(text: str) -> str:

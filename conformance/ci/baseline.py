@@ -48,13 +48,13 @@ class Baseline:
     def fixed(self, results: Sequence[Result]) -> list[str]:
         """The listed cases that ran and passed, under every seed."""
         passed = {r.case.id for r in results if r.outcome is Outcome.PASSED}
-        others = {r.case.id for r in results if r.outcome is not Outcome.PASSED}
-        return [case_id for case_id in self.reasons if case_id in passed - others]
+        not_passed = {r.case.id for r in results if r.outcome is not Outcome.PASSED}
+        return [case_id for case_id in self.reasons if case_id in passed - not_passed]
 
     def unknown(self, case_ids: Iterable[str]) -> list[str]:
         """The listed names that no case has, of all there are."""
-        there = set(case_ids)
-        return [case_id for case_id in self.reasons if case_id not in there]
+        existing = set(case_ids)
+        return [case_id for case_id in self.reasons if case_id not in existing]
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -71,7 +71,7 @@ def read_baseline(path: Path) -> Baseline:
 
 
 def _parsed(path: Path, text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         case_id, _, reason = (part.strip() for part in line.partition("#"))
         if not case_id:
@@ -81,10 +81,10 @@ def _parsed(path: Path, text: str) -> dict[str, str]:
                 f"--baseline {path}, line {number}: {case_id!r} is no case ID; wanted one case a "
                 "line, and a reason after #"
             )
-        if case_id in found:
+        if case_id in reasons:
             raise BaselineError(f"--baseline {path}, line {number}: {case_id!r} is there twice")
-        found[case_id] = reason
-    return found
+        reasons[case_id] = reason
+    return reasons
 
 
 def updated(known: Mapping[str, str], results: Sequence[Result]) -> dict[str, str]:
@@ -93,9 +93,9 @@ def updated(known: Mapping[str, str], results: Sequence[Result]) -> dict[str, st
     failed = {r.case.id: r for r in results if r.outcome is Outcome.FAILED}
     passed = {r.case.id for r in results if r.outcome is Outcome.PASSED}
     again = {r.case.id for r in results if r.outcome is Outcome.KNOWN_BUG}
-    kept = {one: why for one, why in known.items() if one in again or one not in passed}
+    listed = {case: why for case, why in known.items() if case in again or case not in passed}
     new = {case_id: _reason(result) for case_id, result in failed.items()}
-    return dict(sorted({**new, **kept}.items()))
+    return dict(sorted({**new, **listed}.items()))
 
 
 def _reason(result: Result) -> str:
@@ -106,5 +106,5 @@ def _reason(result: Result) -> str:
 def write_baseline(path: Path, reasons: Mapping[str, str]) -> None:
     """Write the file. Raises OSError."""
     width = max(map(len, reasons), default=0)
-    lines = [f"{one:{width}}  # {why}" if why else one for one, why in reasons.items()]
+    lines = [f"{case:{width}}  # {why}" if why else case for case, why in reasons.items()]
     path.write_text(HEAD + "".join(f"{line}\n" for line in lines))

@@ -63,14 +63,14 @@ def _table(results: Sequence[Result]) -> str:
     """The areas, without the columns in which nothing is counted."""
     rows = [*area_rows(results), *seed_rows(results)]
     heads = ["area", *(outcome.value for outcome in COLUMNS), "case time", "real"]
-    shown = [
+    columns = [
         place
         for place, head in enumerate(heads)
         if head in ("area", "passed", "failed", "case time", "real")
         or any(row[place] not in ("-", "0") for row in rows)
     ]
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line[place] for place in shown) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(line[place] for place in columns) + " |" for line in lines)
 
 
 def _failures(results: Sequence[Result], choice: Choice) -> list[str]:
@@ -100,8 +100,8 @@ def _pre(text: str) -> str:
 
 
 def _known(results: Sequence[Result]) -> list[str]:
-    found = [result for result in results if result.outcome is Outcome.KNOWN_BUG]
-    return [f"`{one.case.id}`: {escape(one.detail.splitlines()[0], quote=False)}" for one in found]
+    bugs = [result for result in results if result.outcome is Outcome.KNOWN_BUG]
+    return [f"`{bug.case.id}`: {escape(bug.detail.splitlines()[0], quote=False)}" for bug in bugs]
 
 
 def _list(title: str, lines: Sequence[str]) -> list[str]:

@@ -166,11 +166,11 @@ class CiPlugin:
         if self.baseline and self._results and not self._options.write_baseline:
             fixed = self.baseline.fixed(self._results)
             unknown = self.baseline.unknown(_known_ids(self._results, self.baseline))
-            self._problems += [f"fixed: {one}: take it out of the baseline" for one in fixed]
-            self._problems += [f"no such case: {one}, in the baseline" for one in unknown]
+            self._problems += [f"fixed: {case}: take it out of the baseline" for case in fixed]
+            self._problems += [f"no such case: {case}, in the baseline" for case in unknown]
         if self._options.summary and self._results:
-            told = Told(REAL_CLOCK.monotonic_s() - self._began_s, fixed, unknown)
-            self._append_summary(markdown(self._results, self._choice, told))
+            end = Told(REAL_CLOCK.monotonic_s() - self._began_s, fixed, unknown)
+            self._append_summary(markdown(self._results, self._choice, end))
         for line in self._problems:
             terminalreporter.ensure_newline()
             terminalreporter.write_line(line)
@@ -207,8 +207,8 @@ def _known_ids(results: Sequence[Result], baseline: Baseline) -> set[str]:
 
 def _is_terminal(reporter: Any) -> bool:
     """Whether pytest writes to a terminal. It told so by a boolean before it did by a method."""
-    told = reporter.isatty
-    return bool(told() if callable(told) else told)
+    is_a_tty = reporter.isatty
+    return bool(is_a_tty() if callable(is_a_tty) else is_a_tty)
 
 
 def _named(result: Result) -> str:

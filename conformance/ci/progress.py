@@ -17,10 +17,10 @@ class Progress:
 
     def __init__(self, case_ids: Iterable[str], times_s: Mapping[str, float]) -> None:
         self._waiting = list(case_ids)
-        known = [times_s[one] for one in self._waiting if one in times_s]
-        usual = sum(known) / len(known) if known else 1.0
-        self._weights = {one: times_s.get(one, usual) for one in self._waiting}
-        self._left = self._whole = sum(self._weights[one] for one in self._waiting)
+        known_s = [times_s[case_id] for case_id in self._waiting if case_id in times_s]
+        usual = sum(known_s) / len(known_s) if known_s else 1.0
+        self._weights = {case_id: times_s.get(case_id, usual) for case_id in self._waiting}
+        self._left = self._whole = sum(self._weights[case_id] for case_id in self._waiting)
         self._count = len(self._waiting)
         self.done = 0
         self.bad = 0
@@ -34,18 +34,18 @@ class Progress:
     def left_s(self, elapsed_s: float) -> float | None:
         """The seconds that are left, if it goes on as it went so far; None as long as nobody can
         tell."""
-        gone = self._whole - self._left
-        if self.done < min(LEAST_DONE, self._count) or gone <= 0:
+        passed_s = self._whole - self._left
+        if self.done < min(LEAST_DONE, self._count) or passed_s <= 0:
             return None
-        return max(elapsed_s / gone * self._left, 0.0)
+        return max(elapsed_s / passed_s * self._left, 0.0)
 
     def line(self, elapsed_s: float) -> str:
         """The line. `elapsed_s`: since the first case began."""
         bad = f", {self.bad} failed" if self.bad else ""
         left_s = self.left_s(elapsed_s)
-        left = f", about {_whole(left_s)} left" if left_s is not None else ""
+        remaining = f", about {_whole(left_s)} left" if left_s is not None else ""
         share = 100 * self.done // self._count if self._count else 100
-        return f"{self.done} of {self._count} cases ({share} %){bad}{left}"
+        return f"{self.done} of {self._count} cases ({share} %){bad}{remaining}"
 
 
 def _whole(seconds: float) -> str:

@@ -36,10 +36,10 @@ class ApiServer:
     def events(self) -> list[dict[str, Any]]:
         """All events in the order in which they were first seen here; a repeated event keeps its
         place."""
-        found = {event["metadata"]["name"]: event for event in self.fake.store.items("events")}
-        for name in sorted(found, key=lambda n: int(found[n]["metadata"]["resourceVersion"])):
+        by_name = {event["metadata"]["name"]: event for event in self.fake.store.items("events")}
+        for name in sorted(by_name, key=lambda n: int(by_name[n]["metadata"]["resourceVersion"])):
             self._event_order.setdefault(name, len(self._event_order))
-        return [found[name] for name in self._event_order if name in found]
+        return [by_name[name] for name in self._event_order if name in by_name]
 
     def node(self, name: str) -> dict[str, Any]:
         """The Node object; {} when there is none."""
@@ -48,17 +48,17 @@ class ApiServer:
     def stored(self, plural: str, name: str) -> dict[str, Any]:
         """An object of the pods' namespace, or of none; {} when there is none. `plural`: with its
         group, if it has one."""
-        for found in self.fake.store.items(plural):
-            metadata = found["metadata"]
+        for item in self.fake.store.items(plural):
+            metadata = item["metadata"]
             if metadata["name"] == name and metadata.get("namespace", NAMESPACE) == NAMESPACE:
-                return found
+                return item
         return {}
 
     def pod_lists(self) -> int:
         """How many requests for all pods of the cluster, lists and watches, were answered: a
         kubelet that has begun to follow its pods has made one."""
-        asked = self.fake.requests("GET", r"^/api/v1/pods$")
-        return sum(record.status == 200 for record in asked)
+        records = self.fake.requests("GET", r"^/api/v1/pods$")
+        return sum(record.status == 200 for record in records)
 
     def vanish(self, name: str) -> None:
         """Remove a pod so that no watch is told of it; the next watch from an old version gets 410
@@ -74,6 +74,6 @@ class ApiServer:
         self.by_users.add(self.fake.request_count + 1)
         answer = await self.fake.request(method, path, **arguments)
         if answer.status >= 300:
-            said = answer.body.get("message") if isinstance(answer.body, dict) else answer.body
-            raise RuntimeError(f"{method} {path} was refused with {answer.status}: {said}")
+            reason = answer.body.get("message") if isinstance(answer.body, dict) else answer.body
+            raise RuntimeError(f"{method} {path} was refused with {answer.status}: {reason}")
         return answer.body

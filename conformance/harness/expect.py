@@ -93,9 +93,9 @@ def expect_spans(node: Witness, times_s: Sequence[float], spans: Sequence[Span],
     longer by the `slack_s` of the run and shorter by 0.01 s. Raises: ExpectationFailed."""
     gaps = [later - earlier for earlier, later in pairwise(times_s)]
     for number, span in enumerate(spans):
-        seen = gaps[number] if number < len(gaps) else None
+        gap = gaps[number] if number < len(gaps) else None
         late = min(span.high_s + node.slack_s, span.top_s)
-        if seen is None or not span.low_s - 0.01 <= seen <= late:
+        if gap is None or not span.low_s - 0.01 <= gap <= late:
             listed = ", ".join(f"{gap:.2f}" for gap in gaps)
             expected = f"{what}: gap {number + 1} in {span}"
             raise failure(node, expected, f"gaps {listed or '(none)'} s")

@@ -159,25 +159,25 @@ def _json(trace: Trace) -> bytes:
 def diff(options: argparse.Namespace) -> int:
     """Say what differs between two runs: the first call of each case that does, and verdicts."""
     a, b = read(options.a), read(options.b)
-    found = list(differences(a, b, EXACT if options.exact else Slack()))
-    for line in lines(a, b, found):
+    diffs = list(differences(a, b, EXACT if options.exact else Slack()))
+    for line in lines(a, b, diffs):
         print(line)
     if options.html:
-        _written(options.html, _diff_page(a, b, found))
-    return 1 if any(one.pairs or one.verdicts_differ for one in found) else 0
+        _written(options.html, _diff_page(a, b, diffs))
+    return 1 if any(diff.pairs or diff.verdicts_differ for diff in diffs) else 0
 
 
 def _diff_page(a: RunFile, b: RunFile, found: Sequence[CaseDifference]) -> str:
-    by_id = {one.id: one for one in found}
+    by_id = {d.id: d for d in found}
 
     def traces(name: str) -> tuple[bytes, bytes]:
-        one = by_id[name]
-        return _trace_json(a, one.a) or b"{}", _trace_json(b, one.b) or b"{}"
+        diff = by_id[name]
+        return _trace_json(a, diff.a) or b"{}", _trace_json(b, diff.b) or b"{}"
 
     return pages.diff_page(
         names=(f"{a.title} ({a.path.name})", f"{b.title} ({b.path.name})"),
-        verdicts=[(one.id, one.a.verdict, one.b.verdict) for one in found if one.verdicts_differ],
-        cases=[(one.id, one.pairs) for one in found if one.pairs],
+        verdicts=[(d.id, d.a.verdict, d.b.verdict) for d in found if d.verdicts_differ],
+        cases=[(d.id, d.pairs) for d in found if d.pairs],
         traces=traces,
     )
 

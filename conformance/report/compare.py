@@ -79,23 +79,23 @@ def compared(a: Trace, b: Trace, slack: Slack | None = None) -> list[Pair]:
     """The calls of both traces side by side, in order of time."""
     of_a, of_b = steps(a.entries), steps(b.entries)
     ends = (a.end_s, b.end_s)
-    found = [
+    pairs = [
         pair
         for pod in dict.fromkeys([*of_a, *of_b])
         for pair in _of_pod(pod, (of_a.get(pod, []), of_b.get(pod, [])), ends, slack or Slack())
     ]
-    return sorted(found, key=lambda pair: pair.at_s)
+    return sorted(pairs, key=lambda pair: pair.at_s)
 
 
 def steps(entries: Iterable[Entry]) -> dict[str, list[Step]]:
     """The calls of each pod, in order."""
-    found: dict[str, list[Step]] = {}
+    by_pod: dict[str, list[Step]] = {}
     for entry in entries:
         if entry.kind == "call":
-            before = found.setdefault(entry.pod, [])
+            before = by_pod.setdefault(entry.pod, [])
             gap_s = entry.at_s - before[-1].entry.at_s if before else None
             before.append(Step(entry, gap_s))
-    return found
+    return by_pod
 
 
 def _of_pod(
@@ -109,8 +109,8 @@ def _of_pod(
     matcher = SequenceMatcher(None, [s.name for s in a], [s.name for s in b], autojunk=False)
     for kind, a_from, a_to, b_from, b_to in matcher.get_opcodes():
         if kind == "equal":
-            for one, other in zip(a[a_from:a_to], b[b_from:b_to], strict=True):
-                yield Pair(pod, one, other, _difference(one, other, slack))
+            for step_of_a, other in zip(a[a_from:a_to], b[b_from:b_to], strict=True):
+                yield Pair(pod, step_of_a, other, _difference(step_of_a, other, slack))
             continue
         for step in a[a_from:a_to]:
             yield Pair(pod, step, None, f"only in A: {step.name}{_waited(step, a, b, ends[1])}")
@@ -131,8 +131,8 @@ def _difference(a: Step, b: Step, slack: Slack) -> str:
     """What differs between two calls of one name."""
     if a.gap_s is not None and b.gap_s is not None and slack.differs(a.gap_s, b.gap_s):
         return f"{a.name}: {b.gap_s:.1f} s after the call before, in A {a.gap_s:.1f} s"
-    asked = first_difference(a.entry.detail.get("request"), b.entry.detail.get("request"))
-    return f"{a.name}: {asked}" if asked else ""
+    difference = first_difference(a.entry.detail.get("request"), b.entry.detail.get("request"))
+    return f"{a.name}: {difference}" if difference else ""
 
 
 def first_difference(a: Any, b: Any, place: str = "") -> str:
@@ -144,15 +144,15 @@ def first_difference(a: Any, b: Any, place: str = "") -> str:
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         for key in sorted({*a, *b} - IGNORED):
             inner = f"{place}.{key}" if place else str(key)
-            if told := first_difference(a.get(key), b.get(key), inner):
-                return told
+            if difference := first_difference(a.get(key), b.get(key), inner):
+                return difference
         return ""
     if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
         parts = (
-            first_difference(one, other, f"{place}[{number}]")
-            for number, (one, other) in enumerate(zip(a, b, strict=True))
+            first_difference(item, other, f"{place}[{number}]")
+            for number, (item, other) in enumerate(zip(a, b, strict=True))
         )
-        return next((told for told in parts if told), "")
+        return next((difference for difference in parts if difference), "")
     return "" if a == b else f"{place}: {_short(b)}, in A {_short(a)}"
 
 

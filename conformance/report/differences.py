@@ -41,30 +41,30 @@ def differences(a: RunFile, b: RunFile, slack: Slack) -> Iterator[CaseDifference
             yield CaseDifference(name, case, other, without=without)
             continue
         pairs = compared(trace, other_trace, slack)
-        kept = tuple(pairs) if first_of(pairs) else ()
-        if kept or case.verdict != other.verdict:
-            yield CaseDifference(name, case, other, kept)
+        differing = tuple(pairs) if first_of(pairs) else ()
+        if differing or case.verdict != other.verdict:
+            yield CaseDifference(name, case, other, differing)
 
 
 def lines(a: RunFile, b: RunFile, found: Sequence[CaseDifference]) -> Iterator[str]:
     """What differs, in words: the first call that differs of each case, then the verdicts."""
     yield f"A  {a.title}  ({a.path})"
     yield f"B  {b.title}  ({b.path})"
-    with_calls = [one for one in found if one.pairs]
-    for one in with_calls:
-        yield from _first_lines(one)
-    for one in found:
-        if one.verdicts_differ:
-            yield f"{one.id}: verdict {one.b.verdict}, in A {one.a.verdict}"
-            for side, case in (("A", one.a), ("B", one.b)):
+    with_calls = [difference for difference in found if difference.pairs]
+    for difference in with_calls:
+        yield from _first_lines(difference)
+    for difference in found:
+        if difference.verdicts_differ:
+            yield f"{difference.id}: verdict {difference.b.verdict}, in A {difference.a.verdict}"
+            for side, case in (("A", difference.a), ("B", difference.b)):
                 if case.reason:
                     yield f"    {side}  {case.reason}"
     yield from _missing(a, b)
-    verdicts = sum(one.verdicts_differ for one in found)
+    verdicts = sum(difference.verdicts_differ for difference in found)
     yield f"{len(with_calls)} cases with other calls, {verdicts} with another verdict"
-    without = [one for one in found if one.without]
+    without = [difference for difference in found if difference.without]
     if without:
-        files = ", ".join(sorted({one.without for one in without}))
+        files = ", ".join(sorted({difference.without for difference in without}))
         yield (
             f"the calls of {len(without)} cases were not compared: {files} has no traces of them; "
             "--traces all keeps them"
@@ -76,8 +76,8 @@ def _first_lines(one: CaseDifference) -> Iterator[str]:
     assert first is not None
     yield f"{one.id}: {first.pod or 'the node'}: {first.differs}"
     for side, step in (("A", first.a), ("B", first.b)):
-        told = "(no such call)" if step is None else f"{step.entry.at_s:10.3f} s  {step.name}"
-        yield f"    {side}  {told}"
+        step_line = "(no such call)" if step is None else f"{step.entry.at_s:10.3f} s  {step.name}"
+        yield f"    {side}  {step_line}"
 
 
 def _missing(a: RunFile, b: RunFile) -> Iterator[str]:

@@ -46,23 +46,23 @@ def _own(name: str) -> str:
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
     """A table; the cells are text, those that are numbers stand to the right. The first cell of a
     row is its heading."""
-    told = f"<caption>{escape(caption)}</caption>" if caption else ""
+    caption_html = f"<caption>{escape(caption)}</caption>" if caption else ""
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in heads)
     body = "".join(f"<tr>{_row(row)}</tr>" for row in rows)
-    return f"<table>{told}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table>{caption_html}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _row(cells: Sequence[str]) -> str:
-    first, *others = cells
-    kinds = ('<td class="number">' if set(cell) <= NUMBERS else "<td>" for cell in others)
-    rest = "".join(f"{kind}{escape(cell)}</td>" for kind, cell in zip(kinds, others, strict=True))
+    first, *further = cells
+    kinds = ('<td class="number">' if set(cell) <= NUMBERS else "<td>" for cell in further)
+    rest = "".join(f"{kind}{escape(cell)}</td>" for kind, cell in zip(kinds, further, strict=True))
     return f'<th scope="row">{escape(first)}</th>{rest}'
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
     """Names and what they are; those that are nothing are left out."""
-    told = (f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in pairs if value)
-    return f'<dl class="facts">{"".join(told)}</dl>'
+    entries = (f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in pairs if value)
+    return f'<dl class="facts">{"".join(entries)}</dl>'
 
 
 def packed(json: bytes) -> str:

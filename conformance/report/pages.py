@@ -39,13 +39,13 @@ def run_page(
     """The page of a run. `rules`: rule -> its text, Markdown."""
     ordered = sorted(cases, key=lambda case: (WORST.index(case.verdict), case.area, case.id))
     scripts: list[str] = []
-    told = []
+    case_parts = []
     for number, case in enumerate(ordered):
         trace = traces(case)
         identity = f"trace-{number}" if trace is not None else ""
         if trace is not None:
             scripts.append(trace_script(identity, trace))
-        told.append(_case(case, rules, identity, several=len(head.seeds) > 1))
+        case_parts.append(_case(case, rules, identity, several=len(head.seeds) > 1))
     return page(
         f"{head.kubelet} on {runtime}",
         run_facts(head, runtime, end, cases),
@@ -53,7 +53,7 @@ def run_page(
         table(HEADS, summary_rows(cases), "passed of those that ran, by area and level"),
         "<h2>Cases</h2>",
         _filters(cases),
-        *told,
+        *case_parts,
         *scripts,
     )
 
@@ -91,8 +91,8 @@ def run_facts(
 def _filters(cases: Sequence[CaseLine]) -> str:
     """The form that chooses cases."""
     areas = _options("all areas", sorted({case.area for case in cases}))
-    there = {case.verdict for case in cases}
-    verdicts = _options("all verdicts", [verdict for verdict in WORST if verdict in there])
+    present = {case.verdict for case in cases}
+    verdicts = _options("all verdicts", [verdict for verdict in WORST if verdict in present])
     return (
         '<form id="choose" role="search" aria-label="cases">'
         f'<label>area <select name="area">{areas}</select></label>'
@@ -104,8 +104,8 @@ def _filters(cases: Sequence[CaseLine]) -> str:
 
 
 def _options(none: str, values: Iterable[str]) -> str:
-    told = (f'<option value="{escape(value)}">{escape(value)}</option>' for value in values)
-    return f'<option value="">{escape(none)}</option>{"".join(told)}'
+    options = (f'<option value="{escape(value)}">{escape(value)}</option>' for value in values)
+    return f'<option value="">{escape(none)}</option>{"".join(options)}'
 
 
 def _case(case: CaseLine, rules: Mapping[str, str], trace: str, *, several: bool) -> str:
@@ -132,19 +132,19 @@ def _case(case: CaseLine, rules: Mapping[str, str], trace: str, *, several: bool
 def verdict(word: str) -> str:
     """A verdict with its sign, so that colour is not needed."""
     sign = {"passed": "\u2713", "failed": "\u2717", "error": "!", "known bug": "\u2717"}
-    told = f"{sign.get(word, chr(183))} {word}"
-    return f'<span class="verdict {word.replace(" ", "-")}">{escape(told)}</span>'
+    text = f"{sign.get(word, chr(183))} {word}"
+    return f'<span class="verdict {word.replace(" ", "-")}">{escape(text)}</span>'
 
 
 def _rules(case: CaseLine, rules: Mapping[str, str]) -> str:
     """The rules that the case cites, each with its text."""
-    told = [f"<h3>Rules ({escape(case.level.upper())})</h3>"]
+    parts = [f"<h3>Rules ({escape(case.level.upper())})</h3>"]
     for rule in dict.fromkeys(cited.partition(".")[0] for cited in case.rules):
         clauses = [c.partition(".")[2] for c in case.rules if c.startswith(f"{rule}.")]
         named = f"{rule}, clause {', '.join(clauses)}" if clauses else rule
         text = _marked(rules.get(rule, "(its text is not known to this version)"))
-        told.append(f'<p class="rule"><strong>{escape(named)}</strong> {text}</p>')
-    return "".join(told)
+        parts.append(f'<p class="rule"><strong>{escape(named)}</strong> {text}</p>')
+    return "".join(parts)
 
 
 def _marked(text: str) -> str:
@@ -165,8 +165,8 @@ def _outcome(case: CaseLine) -> str:
     elif case.reason:
         parts.append(f"<h3>Why</h3><p>{escape(case.reason)}</p>")
     if case.messages:
-        told = f'<pre tabindex="0" aria-label="the whole text">{escape(case.messages)}</pre>'
-        parts.append(f"<h3>The whole text</h3>{told}")
+        whole_text = f'<pre tabindex="0" aria-label="the whole text">{escape(case.messages)}</pre>'
+        parts.append(f"<h3>The whole text</h3>{whole_text}")
     if case.warning:
         parts.append(f"<p>Warning: {escape(case.warning)}</p>")
     if case.repeat:
@@ -229,13 +229,13 @@ def _first(pairs: Sequence[Pair]) -> str:
 def _calls(pairs: Sequence[Pair]) -> str:
     """The calls of both sides in one table; the first that differs is marked."""
     rows = []
-    seen = False
+    differed = False
     for pair in pairs:
-        kind = ("differs" if seen else "differs first") if pair.differs else ""
-        seen = seen or bool(pair.differs)
+        kind = ("differs" if differed else "differs first") if pair.differs else ""
+        differed = differed or bool(pair.differs)
         cells = (pair.pod, _step(pair.a), _step(pair.b), pair.differs)
-        told = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        rows.append(f'<tr class="{kind}">{told}</tr>')
+        row = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        rows.append(f'<tr class="{kind}">{row}</tr>')
     heads = "".join(f'<th scope="col">{word}</th>' for word in ("pod", "A", "B", "differs in"))
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 

@@ -30,8 +30,8 @@ def summary_rows(cases: Sequence[CaseLine]) -> list[list[str]]:
 def _summary(name: str, cases: Sequence[CaseLine]) -> list[str]:
     by: Counter[str] = Counter(case.verdict for case in cases)
     shares = [share([case for case in cases if case.level == level]) for level in LEVELS]
-    others = ("failed", "error", "inconclusive", "known bug", "skipped", "disabled")
-    counts = [str(by[verdict] or "-") for verdict in others]
+    columns = ("failed", "error", "inconclusive", "known bug", "skipped", "disabled")
+    counts = [str(by[verdict] or "-") for verdict in columns]
     return [name, *shares, *counts, duration(sum(case.case_s for case in cases))]
 
 
@@ -84,8 +84,8 @@ def differing(columns: Sequence[Column]) -> tuple[list[str], list[list[str]]]:
     names = sorted({name for column in columns for name in column.cases})
     rows = []
     for name in names:
-        found = [column.cases.get(name) for column in columns]
-        verdicts: list[str] = ["-" if case is None else case.verdict for case in found]
+        cases = [column.cases.get(name) for column in columns]
+        verdicts: list[str] = ["-" if case is None else case.verdict for case in cases]
         if len(set(verdicts)) > 1:
             rows.append([name, *verdicts])
     return ["case", *(column.name for column in columns)], rows

@@ -88,44 +88,44 @@ def _line(scenario: Scenario) -> int:
 
 def needs_of(scenario: Scenario) -> frozenset[Feature]:
     """The features that the words of a scenario need, and those that it names."""
-    found = set(scenario.needs)
-    given = scenario.programmed
+    features = set(scenario.needs)
+    programmed = scenario.programmed
     if scenario.node is not UNSET:
-        found.add(Feature.NODE_RESOURCES)
-    if given.behaviors or given.registry is not UNSET:
-        found.add(Feature.BEHAVIORS)
+        features.add(Feature.NODE_RESOURCES)
+    if programmed.behaviors or programmed.registry is not UNSET:
+        features.add(Feature.BEHAVIORS)
     if any(pod.needs_fake for pod in scenario.pods.values()):
-        found.add(Feature.BEHAVIORS)
+        features.add(Feature.BEHAVIORS)
     for step in scenario.steps:
-        found |= _of_step(step)
-    faults = [*given.faults, *(s.fault for s in scenario.steps if s.fault is not UNSET)]
+        features |= _of_step(step)
+    faults = [*programmed.faults, *(s.fault for s in scenario.steps if s.fault is not UNSET)]
     if faults:
-        found.add(Feature.FAULTS)
+        features.add(Feature.FAULTS)
     if any(fault.action in FAKE_ONLY for fault in faults):
-        found.add(Feature.BEHAVIORS)
+        features.add(Feature.BEHAVIORS)
     for condition in conditions_of(scenario):
-        found |= _of_condition(condition)
+        features |= _of_condition(condition)
     if lasts_s(scenario) > LONG_S:
-        found.add(Feature.VIRTUAL_TIME)
-    return frozenset(found)
+        features.add(Feature.VIRTUAL_TIME)
+    return frozenset(features)
 
 
 def _of_step(step: Step) -> set[Feature]:
-    found = {_STEP_NEEDS[step.word]} if step.word in _STEP_NEEDS else set()
+    features = {_STEP_NEEDS[step.word]} if step.word in _STEP_NEEDS else set()
     if step.word == "runtime":
         away = step.runtime in ("away", "back")
-        found.add(Feature.FAULTS if away else Feature.BEHAVIORS)
+        features.add(Feature.FAULTS if away else Feature.BEHAVIORS)
     if step.word in ("reboot", "disks"):
-        found.add(Feature.RESTART)
-    return found
+        features.add(Feature.RESTART)
+    return features
 
 
 def _of_condition(condition: Condition) -> set[Feature]:
-    found = {_CONDITION_NEEDS[condition.kind]} if condition.kind in _CONDITION_NEEDS else set()
+    features = {_CONDITION_NEEDS[condition.kind]} if condition.kind in _CONDITION_NEEDS else set()
     if getattr(condition.what, "source", "") == "api":
-        found.add(Feature.API)
+        features.add(Feature.API)
     if condition.gap is not UNSET:
         ends = (condition.gap.start, condition.gap.end)
         if any(moment.request is not UNSET for moment in ends):
-            found.add(Feature.API)
-    return found
+            features.add(Feature.API)
+    return features

@@ -51,14 +51,14 @@ def _manifests(scenario: Scenario) -> Iterator[ScriptError]:
 
 def _pods(scenario: Scenario) -> Iterator[ScriptError]:
     """Pods that nothing makes, or that are made twice in ways that exclude each other."""
-    made: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for step in scenario.steps:
         key, source = made_by(step)
-        if key and made.setdefault(key, source) != source:
+        if key and sources.setdefault(key, source) != source:
             yield step.error(f"pod {key!r} is both a static one and one of the API")
-    written = any(s.write_file is not UNSET and s.write_file.pod is UNSET for s in scenario.steps)
+    has_files = any(s.write_file is not UNSET and s.write_file.pod is UNSET for s in scenario.steps)
     for key, pod in scenario.pods.items():
-        if key not in made and not written:
+        if key not in sources and not has_files:
             yield pod.error("no step makes this pod: wanted a step `apply` or `create` with it")
 
 
@@ -74,37 +74,37 @@ def _names(scenario: Scenario) -> Iterator[ScriptError]:
 
 def _unknown(scenario: Scenario, place: Placed, key: str, container: Any) -> Iterator[ScriptError]:
     if key not in scenario.pods:
-        known = ", ".join(scenario.pods) or "none"
+        pod_keys = ", ".join(scenario.pods) or "none"
         hint = did_you_mean(key, scenario.pods)
-        yield place.error(f"no pod {key!r} in `pods`, which has: {known}{hint}")
-    elif container is not UNSET and container not in (there := _containers(scenario, key)):
-        hint = did_you_mean(container, there)
-        yield place.error(f"no container {container!r} in pod {key}: {', '.join(there)}{hint}")
+        yield place.error(f"no pod {key!r} in `pods`, which has: {pod_keys}{hint}")
+    elif container is not UNSET and container not in (names := _containers(scenario, key)):
+        hint = did_you_mean(container, names)
+        yield place.error(f"no container {container!r} in pod {key}: {', '.join(names)}{hint}")
 
 
 def _containers(scenario: Scenario, key: str) -> list[str]:
     """The containers that a pod has at some time."""
-    found = list(container_names(scenario.pods[key].manifest(key)))
+    names = list(container_names(scenario.pods[key].manifest(key)))
     for step in scenario.steps:
         change = getattr(step.argument, "set", UNSET)
         if getattr(step.argument, "pod", "") == key and change is not UNSET:
             spec = change.get("spec") or {}
             for kind in (*KINDS, "ephemeralContainers"):
-                found += [one["name"] for one in spec.get(kind) or [] if "name" in one]
-    return found
+                names += [c["name"] for c in spec.get(kind) or [] if "name" in c]
+    return names
 
 
 def _asked_in_step(step: Step) -> Iterator[tuple[Placed, str, Any]]:
     """The pods and containers that a step names."""
-    given = step.argument
+    argument = step.argument
     if step.word in _BARE or (
-        step.word in ("apply", "create", "delete") and isinstance(given, str)
+        step.word in ("apply", "create", "delete") and isinstance(argument, str)
     ):
-        yield step, given, UNSET
+        yield step, argument, UNSET
     elif step.word not in ("fault", "behave", "api_fault", "wait", "expect"):
-        key = getattr(given, "pod", UNSET)
+        key = getattr(argument, "pod", UNSET)
         if key is not UNSET:
-            yield given, key, getattr(given, "container", UNSET)
+            yield argument, key, getattr(argument, "container", UNSET)
 
 
 def _asked(what: Any) -> Iterator[tuple[Placed, str, Any]]:
@@ -118,19 +118,19 @@ def _asked(what: Any) -> Iterator[tuple[Placed, str, Any]]:
         for value in what.given().values():
             yield from _asked(value)
     elif isinstance(what, tuple):
-        for one in what:
-            yield from _asked(one)
+        for part in what:
+            yield from _asked(part)
 
 
 def _marks(scenario: Scenario) -> Iterator[ScriptError]:
     """Marks that are not set before."""
     every = {step.mark for step in scenario.steps if step.mark is not UNSET}
-    known: set[str] = set()
+    marks: set[str] = set()
     for step in scenario.steps:
         if step.mark is not UNSET:
-            known.add(step.mark)
-        for wanted in (step.wait, step.expect):
-            yield from _unset_marks(wanted, known)
+            marks.add(step.mark)
+        for part in (step.wait, step.expect):
+            yield from _unset_marks(part, marks)
     yield from _unset_marks((*scenario.expect, *scenario.never), every)
 
 
@@ -144,21 +144,21 @@ def _unset_marks(what: Any, known: set[str]) -> Iterator[ScriptError]:
         for value in what.given().values():
             yield from _unset_marks(value, known)
     elif isinstance(what, tuple):
-        for one in what:
-            yield from _unset_marks(one, known)
+        for part in what:
+            yield from _unset_marks(part, known)
 
 
 def _labels(scenario: Scenario) -> Iterator[ScriptError]:
     """Faults that are ended without having begun."""
-    known = {f.label for f in scenario.programmed.faults if f.label is not UNSET}
+    labels = {f.label for f in scenario.programmed.faults if f.label is not UNSET}
     for step in scenario.steps:
         label = getattr(step.argument, "label", UNSET)
         if label is not UNSET:
-            known.add(label)
+            labels.add(label)
         for word in ("release", "end"):
             ended = getattr(step, word)
-            if ended is not UNSET and ended not in known:
-                hint = did_you_mean(ended, known)
+            if ended is not UNSET and ended not in labels:
+                hint = did_you_mean(ended, labels)
                 yield step.error(f"{word}: no fault before has the label {ended!r}{hint}")
 
 
@@ -168,11 +168,11 @@ def _kubelet_states(scenario: Scenario) -> Iterator[ScriptError]:
     for step in scenario.steps:
         if step.kubelet is UNSET:
             continue
-        given = step.kubelet
-        word = given if isinstance(given, str) else given.do
+        argument = step.kubelet
+        word = argument if isinstance(argument, str) else argument.do
         if runs is (word == "start"):
             yield step.error(f"kubelet: {word}: it {'runs already' if runs else 'does not run'}")
-        refused = not isinstance(given, str) and given.refused is not UNSET
+        refused = not isinstance(argument, str) and argument.refused is not UNSET
         runs = word in ("start", "restart") and not refused
 
 
@@ -184,9 +184,9 @@ def _empty_expectations(scenario: Scenario) -> Iterator[ScriptError]:
     )
     if not expected and not scenario.never and not refused:
         yield scenario.error("nothing is expected: wanted `expect` or `never`")
-    for wanted in expected:
-        if not wanted.says:
-            yield wanted.error("key 'says' is missing, wanted the sentence that a failure prints")
+    for goal in expected:
+        if not goal.says:
+            yield goal.error("key 'says' is missing, wanted the sentence that a failure prints")
     for part in conditions_of(scenario):
         count = getattr(part.what, "count", UNSET)
         if count is not UNSET and count.holds(0) and count.high == math.inf:
@@ -195,9 +195,9 @@ def _empty_expectations(scenario: Scenario) -> Iterator[ScriptError]:
 
 def _rules(scenario: Scenario) -> Iterator[ScriptError]:
     """Rules that no pod of the scenario can meet, and faults that do not fit their methods."""
-    given = scenario.programmed
+    programmed = scenario.programmed
     sources = sources_of(scenario.steps)
-    rules: list[Any] = [*given.faults, *given.behaviors]
+    rules: list[Any] = [*programmed.faults, *programmed.behaviors]
     rules += [step.argument for step in scenario.steps if step.word in ("fault", "behave")]
     for rule in rules:
         # Here, not above: only scenarios with rules need a runtime to be read.
@@ -213,9 +213,9 @@ def _rules(scenario: Scenario) -> Iterator[ScriptError]:
         if not met:
             yield rule.error(f"pod: {rule.pod!r} fits no pod of the scenario")
         elif rule.container is not UNSET:
-            there = [name for key in met for name in _containers(scenario, key)]
-            if not any(fnmatchcase(name, rule.container) for name in there):
-                yield rule.error(f"container: {rule.container!r} fits none of {', '.join(there)}")
+            inner = [name for key in met for name in _containers(scenario, key)]
+            if not any(fnmatchcase(name, rule.container) for name in inner):
+                yield rule.error(f"container: {rule.container!r} fits none of {', '.join(inner)}")
 
 
 def _meets(pattern: str, key: str, name: str, source: str) -> bool:

@@ -41,11 +41,11 @@ def check(options: argparse.Namespace) -> int:
             print(f"{file}: a directory without scenarios (*.yaml)", file=sys.stderr)
         return EXIT_MISTAKES
     try:
-        found = load_scenarios(files)
+        scenarios = load_scenarios(files)
     except ScriptError as error:
         print(error, file=sys.stderr)
         return EXIT_MISTAKES
-    for path, scenario in found.items():
+    for path, scenario in scenarios.items():
         if options.verbose:
             print("\n".join(in_words(path, scenario)))
     return 0

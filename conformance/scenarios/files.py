@@ -56,11 +56,11 @@ def _takes_value(word: str) -> bool:
 def in_files(names: Iterable[str]) -> list[Path]:
     """The files that are meant: the scenarios of a directory, sorted, and the others as they are. A
     directory without scenarios stays as it is, for the caller to tell."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for name in names:
         path = Path(name)
         if path.is_dir():
-            found += sorted(p for p in path.iterdir() if p.suffix in SUFFIXES) or [path]
+            paths += sorted(p for p in path.iterdir() if p.suffix in SUFFIXES) or [path]
         else:
-            found.append(path)
-    return found
+            paths.append(path)
+    return paths

@@ -31,19 +31,19 @@ def read_scenario(value: Value) -> Scenario:
 
 def _line(error: str) -> int:
     """The line that an error is about."""
-    found = re.search(r":(\d+):\d+: ", error)
-    return int(found[1]) if found else 0
+    match = re.search(r":(\d+):\d+: ", error)
+    return int(match[1]) if match else 0
 
 
 def load_scenarios(paths: Iterable[Path]) -> dict[Path, Scenario]:
     """The scenarios of some files. Raises ScriptError with the mistakes of all of them; two with
     the same ID are one."""
-    found: dict[Path, Scenario] = {}
+    scenarios: dict[Path, Scenario] = {}
     errors: list[str] = []
     by_id: dict[str, Path] = {}
     for path in paths:
         try:
-            scenario = found[path] = load_scenario(path)
+            scenario = scenarios[path] = load_scenario(path)
         except ScriptError as error:
             errors += error.errors
             continue
@@ -53,7 +53,7 @@ def load_scenarios(paths: Iterable[Path]) -> dict[Path, Scenario]:
         by_id.setdefault(scenario.id, path)
     if errors:
         raise ScriptError(*errors)
-    return found
+    return scenarios
 
 
 def scenario_schema() -> dict[str, Any]:

@@ -38,8 +38,8 @@ class Run:
 
     def run(self, case: Case, choice: Choice) -> Result:
         """Run a virtual case now, unless it is disabled or lacks a feature."""
-        done = not_to_run(case, choice, self.selection.disabled)
-        return done or run_virtual_case(case, choice)
+        unrun = not_to_run(case, choice, self.selection.disabled)
+        return unrun or run_virtual_case(case, choice)
 
     def add(self, result: Result) -> None:
         """Keep the result for the summary, and write it into the result file."""

@@ -22,13 +22,13 @@ def run_virtual(run: Run, items: Sequence[CaseItem], count: int, session: pytest
     """Run the cases in `count` processes and report each as it ends."""
     for item in items:
         item.result = not_to_run(item.case, item.choice, run.selection.disabled)
-    wanted = [(item.case, item.choice) for item in items if item.result is None]
+    to_run = [(item.case, item.choice) for item in items if item.result is None]
     for item in items:
         if item.result is not None:
             _report(item, session)
             _stop_if_asked(session)
     waiting = [item for item in items if item.result is None]
-    with closing(run_virtual_cases(wanted, count)) as results:
+    with closing(run_virtual_cases(to_run, count)) as results:
         for number, result in results:
             waiting[number].result = result
             _report(waiting[number], session)
@@ -48,17 +48,17 @@ async def until_sigterm(work: Coroutine[Any, Any, None]) -> None:
     """Do the work until it is done. SIGTERM ends it as Ctrl-C does, at a place where it waits."""
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
-    told: list[int] = []
+    signals: list[int] = []
 
     def end() -> None:
-        told.append(signal.SIGTERM)
+        signals.append(signal.SIGTERM)
         task.cancel()
 
     loop.add_signal_handler(signal.SIGTERM, end)
     try:
         await task
     except asyncio.CancelledError:
-        if told:
+        if signals:
             raise KeyboardInterrupt from None
         raise
 

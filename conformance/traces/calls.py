@@ -37,11 +37,11 @@ _STATES: Final = {
 
 def entries_of(rows: Iterable[Row], names: Names) -> list[Entry]:
     """The entries of these calls, which are in order of `t_start`; `names` learns their ids."""
-    made = _Making(names)
+    making = _Making(names)
     for row in rows:
-        made.take(row)
-    made.end_reads()
-    return made.entries
+        making.take(row)
+    making.end_reads()
+    return making.entries
 
 
 class _Making:
@@ -83,13 +83,13 @@ class _Making:
         """Make an entry of the calls that were counted."""
         if self._reads:
             first, last = self._reads_at
-            told = ", ".join(f"{number} {method}" for method, number in self._reads.items())
+            counts = ", ".join(f"{number} {method}" for method, number in self._reads.items())
             entry = Entry(
                 at_s=first,
                 kind="reads",
                 what=f"{sum(self._reads.values())} reads",
                 until_s=last,
-                told=told,
+                told=counts,
                 detail=dict(self._reads),
             )
             self.entries.append(entry)
@@ -144,8 +144,8 @@ class _Making:
             pod, container, attempt = self._owner(method, request)
             self._names.container(answer.get("container_id", ""), pod, container, attempt or 0)
         elif method in SHOWS:
-            for shown in _shown(answer):
-                self._learn_shown(shown)
+            for item in _shown(answer):
+                self._learn_shown(item)
 
     def _learn_shown(self, shown: Row) -> None:
         own = shown.get("metadata") or {}
@@ -179,9 +179,9 @@ class _Making:
             case "RemovePodSandbox":
                 self._state(request.get("pod_sandbox_id", ""), "removed", at_s)
             case _ if method in SHOWS:
-                for shown in _shown(answer):
-                    if word := _STATES.get(str(shown.get("state"))):
-                        self._seen_end(shown, word, at_s)
+                for item in _shown(answer):
+                    if word := _STATES.get(str(item.get("state"))):
+                        self._seen_end(item, word, at_s)
 
     def _seen_end(self, shown: Row, word: str, at_s: float) -> None:
         """An answer shows something that has ended: when it did, as far as that is told."""
@@ -227,8 +227,8 @@ def _shown(answer: Row) -> list[Row]:
 
 def _fields(row: Row, key: str) -> Row:
     """That field if it has fields; recorded runs have a note in place of what they repeat."""
-    found = row.get(key)
-    return found if isinstance(found, Mapping) else {}
+    value = row.get(key)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _pod_of(request: Row) -> str:
@@ -249,8 +249,8 @@ def _told(method: str, request: Row, answer: Row, *, probe: bool = False) -> str
         case "ExecSync":
             words = " ".join(map(str, request.get("cmd") or []))
             ended = [f"exit code {answer.get('exit_code') or 0}"] if probe else []
-            told = ": ".join([*ended, *filter(None, [_text(answer.get("stdout"))])])
-            return f"{words} -> {told}" if told else words
+            result = ": ".join([*ended, *filter(None, [_text(answer.get("stdout"))])])
+            return f"{words} -> {result}" if result else words
         case "CreateContainer":
             return _image((request.get("config") or {}).get("image") or {})
         case "PullImage" | "ImageStatus" | "RemoveImage":

@@ -71,7 +71,7 @@ class Names:
                 text = text.replace(place, name)
         if len(text) < 12:
             return text
-        return _WORD.sub(lambda found: self._of_word(found[0]), text)
+        return _WORD.sub(lambda match: self._of_word(match[0]), text)
 
     def _of_word(self, word: str) -> str:
         """The name in place of a word of digits. Other letters may stand before an id: the d of

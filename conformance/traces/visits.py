@@ -21,7 +21,7 @@ def visit_entry(visit: Any, start_s: float) -> Entry:
     at_s = round(visit.time_s - start_s, 4)
     until_s = None if visit.ended_s is None else round(visit.ended_s - start_s, 4)
     hook = any(agent.startswith(HOOK_AGENT) for agent in visit.header("User-Agent"))
-    asked = f"port {visit.port} {visit.path or visit.service}".strip()
+    destination = f"port {visit.port} {visit.path or visit.service}".strip()
     return Entry(
         at_s=at_s,
         kind="hook" if hook else "probe",
@@ -30,7 +30,7 @@ def visit_entry(visit: Any, start_s: float) -> Entry:
         container=visit.container,
         until_s=until_s,
         error=_failure(visit),
-        told=f"{asked} -> {visit.answer}" if visit.answer else asked,
+        told=f"{destination} -> {visit.answer}" if visit.answer else destination,
         detail={"headers": [list(pair) for pair in visit.headers]} if visit.headers else {},
     )
 

@@ -15,20 +15,20 @@ def waits_of(entries: Iterable[Entry]) -> list[Entry]:
     """
     exits: dict[tuple[str, str], Entry] = {}
     failed: dict[tuple[str, str], Entry] = {}
-    found: list[Entry] = []
+    waits: list[Entry] = []
     for entry in entries:
         whose = (entry.pod, entry.container)
         image = (entry.pod, entry.told)
         if entry.kind == "state" and entry.what == "exited":
             exits[whose] = entry
         elif entry.kind == "call" and entry.what == "CreateContainer" and whose in exits:
-            found.append(_wait("restart", exits.pop(whose).at_s, entry))
+            waits.append(_wait("restart", exits.pop(whose).at_s, entry))
         elif entry.kind == "call" and entry.what == "PullImage":
             if image in failed:
-                found.append(_wait("pull", failed.pop(image).until_s or 0.0, entry))
+                waits.append(_wait("pull", failed.pop(image).until_s or 0.0, entry))
             if entry.error and entry.until_s is not None:
                 failed[image] = entry
-    return found
+    return waits
 
 
 def _wait(what: str, since_s: float, then: Entry) -> Entry:

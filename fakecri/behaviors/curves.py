@@ -16,11 +16,11 @@ MOST_STEPS: Final = 100_000
 def curve(value: int | Sequence[tuple[float, int]]) -> Curve:
     """A constant, or points in any order, as a curve. Raises ValueError."""
     try:
-        given = [(0.0, value)] if isinstance(value, int) else value
-        points = [(float(at_s), int(amount)) for at_s, amount in given]
+        points_given = [(0.0, value)] if isinstance(value, int) else value
+        points = [(float(at_s), int(amount)) for at_s, amount in points_given]
     except (TypeError, ValueError):
-        wanted = "a whole number or a list of [seconds, number]"
-        raise ValueError(f"uses: wanted {wanted}, got {value!r}") from None
+        expected_form = "a whole number or a list of [seconds, number]"
+        raise ValueError(f"uses: wanted {expected_form}, got {value!r}") from None
     if any(not 0 <= at_s < math.inf or amount < 0 for at_s, amount in points):
         raise ValueError(f"uses: wanted seconds and numbers from 0, got {value!r}")
     return tuple(sorted((whole_ns(at_s), amount) for at_s, amount in points))

@@ -45,25 +45,25 @@ class Match:
 
     def differences(self, subject: Subject) -> list[str]:
         """What keeps `subject` from fitting, a text each (`container: wanted 'web', got 'x'`)."""
-        found = []
+        differences = []
         if self.pod is not None and not (_like(subject.pod, self.pod) or subject.uid == self.pod):
-            found.append(f"pod: wanted {self.pod!r}, got {subject.pod!r}")
+            differences.append(f"pod: wanted {self.pod!r}, got {subject.pod!r}")
         if self.container is not None and not _like(subject.container, self.container):
-            found.append(f"container: wanted {self.container!r}, got {subject.container!r}")
+            differences.append(f"container: wanted {self.container!r}, got {subject.container!r}")
         if self.image is not None and not _like(subject.image, self.image):
-            found.append(f"image: wanted {self.image!r}, got {subject.image!r}")
+            differences.append(f"image: wanted {self.image!r}, got {subject.image!r}")
         if self.attempt is not None and subject.attempt != self.attempt:
-            found.append(f"attempt: wanted {self.attempt}, got {subject.attempt}")
-        return found
+            differences.append(f"attempt: wanted {self.attempt}, got {subject.attempt}")
+        return differences
 
     def __str__(self) -> str:
-        given = {
+        selectors = {
             "pod": self.pod,
             "container": self.container,
             "image": self.image,
             "attempt": self.attempt,
         }
-        return ", ".join(f"{k}={v!r}" for k, v in given.items() if v is not None) or "anything"
+        return ", ".join(f"{k}={v!r}" for k, v in selectors.items() if v is not None) or "anything"
 
 
 def require_count(name: str, value: object, least: int = 1, what: str = "1 or more") -> None:

@@ -33,7 +33,7 @@ def normal(name: str) -> str:
     """
     if not name:
         return ""
-    if name.isdecimal() and int(name) in {known.value for known in signal.Signals}:
+    if name.isdecimal() and int(name) in {number.value for number in signal.Signals}:
         return signal.Signals(int(name)).name
     full = name.upper() if name.upper().startswith("SIG") else f"SIG{name.upper()}"
     if full not in pb.Signal.keys():  # noqa: SIM118 (an enum wrapper, not a dict)

@@ -65,10 +65,10 @@ class ExecSync:
         if rule.handler is None:
             reply = await next_reply(rule, context)
         else:
-            made = await self._in_time(container, next_reply(rule, context), limit_s)
-            if made is None:
+            in_time = await self._in_time(container, next_reply(rule, context), limit_s)
+            if in_time is None:
                 return pb.ExecSyncResponse(exit_code=SIGKILLED)
-            reply = made
+            reply = in_time
         takes_s = reply.delay_s if limit_s is None else min(reply.delay_s, limit_s)
         if takes_s > 0 and await self._clockwork.exit_of(container, within_s=takes_s):
             return pb.ExecSyncResponse(exit_code=SIGKILLED)

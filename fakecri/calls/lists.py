@@ -27,14 +27,14 @@ BATCH_ITEMS: Final = 5000
 def sandbox_list(core: Core, request: pb.ListPodSandboxRequest) -> bytes:
     """ListPodSandbox; a list of all sandboxes, or of those in one state, is the very same bytes
     until something in it changes."""
-    asked = request.SerializeToString()
-    known = core.sandboxes.answer(asked)
-    if known is not None:
-        return known
-    wanted = request.filter
-    ids = matching_ids(core.sandboxes, wanted.id) if wanted.id else None
-    state = wanted.state.state if wanted.HasField("state") else None
-    labels = wanted.label_selector
+    key = request.SerializeToString()
+    kept_answer = core.sandboxes.answer(key)
+    if kept_answer is not None:
+        return kept_answer
+    filter_ = request.filter
+    ids = matching_ids(core.sandboxes, filter_.id) if filter_.id else None
+    state = filter_.state.state if filter_.HasField("state") else None
+    labels = filter_.label_selector
     answer = b"".join(
         [
             sandbox_row(s)
@@ -44,21 +44,21 @@ def sandbox_list(core: Core, request: pb.ListPodSandboxRequest) -> bytes:
             and (not labels or labels_fit(s.config.labels, labels))
         ]
     )
-    return answer if wanted.id or labels else core.sandboxes.keep(asked, answer)
+    return answer if filter_.id or labels else core.sandboxes.keep(key, answer)
 
 
 def container_list(core: Core, request: pb.ListContainersRequest) -> bytes:
     """ListContainers, as `sandbox_list`."""
-    asked = request.SerializeToString()
-    known = core.containers.answer(asked)
-    if known is not None:
-        return known
-    wanted = request.filter
-    ids = matching_ids(core.containers, wanted.id) if wanted.id else None
-    sandbox = wanted.pod_sandbox_id
+    key = request.SerializeToString()
+    kept_answer = core.containers.answer(key)
+    if kept_answer is not None:
+        return kept_answer
+    filter_ = request.filter
+    ids = matching_ids(core.containers, filter_.id) if filter_.id else None
+    sandbox = filter_.pod_sandbox_id
     sandboxes = matching_ids(core.sandboxes, sandbox) if sandbox else None
-    state = wanted.state.state if wanted.HasField("state") else None
-    labels = wanted.label_selector
+    state = filter_.state.state if filter_.HasField("state") else None
+    labels = filter_.label_selector
     answer = b"".join(
         [
             container_row(c)
@@ -69,7 +69,7 @@ def container_list(core: Core, request: pb.ListContainersRequest) -> bytes:
             and (not labels or labels_fit(c.config.labels, labels))
         ]
     )
-    return answer if wanted.id or sandbox or labels else core.containers.keep(asked, answer)
+    return answer if filter_.id or sandbox or labels else core.containers.keep(key, answer)
 
 
 def batches(
@@ -79,10 +79,10 @@ def batches(
     batch_items: int = BATCH_ITEMS,
 ) -> Iterator[Message]:
     """The answers of a streaming list; `unary(method, request)` answers the list itself."""
-    wanted = stream.request()
+    unary_request = stream.request()
     if "filter" in stream.request.DESCRIPTOR.fields_by_name and request.HasField("filter"):
-        wanted.filter.CopyFrom(request.filter)  # type: ignore[attr-defined]
-    items = getattr(unary(stream.unary, wanted), stream.items)
+        unary_request.filter.CopyFrom(request.filter)  # type: ignore[attr-defined]
+    items = getattr(unary(stream.unary, unary_request), stream.items)
     for start in range(0, len(items), batch_items):
         yield stream.response(**{stream.batch: items[start : start + batch_items]})
 

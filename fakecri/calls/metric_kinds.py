@@ -140,8 +140,8 @@ _MEMORY: Final = (
 )
 _NETWORK: Final = tuple(
     MetricKind(
-        name=f"container_network_{way}_{what}_total",
-        help=f"{what.replace('_', ' ')}: {way}",
+        name=f"container_network_{way}_{counted}_total",
+        help=f"{counted.replace('_', ' ')}: {way}",
         type=_COUNTER,
         read=_none,
         more=("interface",),
@@ -149,7 +149,7 @@ _NETWORK: Final = tuple(
         of_pod=True,
     )
     for way in ("receive", "transmit")
-    for what in ("bytes", "packets", "packets_dropped", "errors")
+    for counted in ("bytes", "packets", "packets_dropped", "errors")
 )
 _ON_DEVICE: Final[dict[str, Any]] = {"more": ("device",), "rows": ((_DEVICE,),)}
 _DISK: Final = (
@@ -182,8 +182,8 @@ _DISK: Final = (
         **_ON_DEVICE,
     ),
     *(
-        MetricKind(f"container_fs_{what}", help, kind, _none, **_ON_DEVICE)
-        for what, help, kind in (
+        MetricKind(f"container_fs_{counted}", help, kind, _none, **_ON_DEVICE)
+        for counted, help, kind in (
             ("reads_bytes_total", "bytes read", _COUNTER),
             ("reads_total", "reads", _COUNTER),
             ("sector_reads_total", "sectors read", _COUNTER),
@@ -287,14 +287,14 @@ _PRESSURE: Final = tuple(
 )
 _HUGE_PAGES: Final = tuple(
     MetricKind(
-        name=f"container_hugetlb_{what}_bytes",
+        name=f"container_hugetlb_{counted}_bytes",
         help=help,
         type=_GAUGE,
         read=_none,
         more=("pagesize",),
         rows=(("2MB",), ("1GB",)),
     )
-    for what, help in (
+    for counted, help in (
         ("usage", "huge pages in use, bytes"),
         ("max_usage", "most huge pages in use so far, bytes"),
     )

@@ -31,11 +31,11 @@ def _container_stats(core: Core, request: pb.ContainerStatsRequest) -> pb.Contai
 def _list_container_stats(
     core: Core, request: pb.ListContainerStatsRequest
 ) -> pb.ListContainerStatsResponse:
-    wanted = request.filter
-    ids = matching_ids(core.containers, wanted.id) if wanted.id else None
-    sandbox = wanted.pod_sandbox_id
+    filter_ = request.filter
+    ids = matching_ids(core.containers, filter_.id) if filter_.id else None
+    sandbox = filter_.pod_sandbox_id
     sandboxes = matching_ids(core.sandboxes, sandbox) if sandbox else None
-    labels, now_ns, mountpoint = wanted.label_selector, core.now_ns(), core.node.image_root
+    labels, now_ns, mountpoint = filter_.label_selector, core.now_ns(), core.node.image_root
     response = pb.ListContainerStatsResponse()
     for c in core.containers.values():
         if (
@@ -65,9 +65,9 @@ def _list_pod_sandbox_stats(
     core: Core, request: pb.ListPodSandboxStatsRequest
 ) -> pb.ListPodSandboxStatsResponse:
     """Sandboxes that are not ready are left out, as containerd does since 1.7."""
-    wanted = request.filter
-    ids = matching_ids(core.sandboxes, wanted.id)
-    labels = wanted.label_selector
+    filter_ = request.filter
+    ids = matching_ids(core.sandboxes, filter_.id)
+    labels = filter_.label_selector
     response = pb.ListPodSandboxStatsResponse()
     for s in core.sandboxes.values():
         if (

@@ -21,14 +21,14 @@ def inherit(cgroup: Cgroup) -> None:
 
 def read_procs(cgroup: Cgroup) -> str:
     """Ids of live processes with a task here, in order."""
-    found = {t.process.pid for t in cgroup.members.values() if t.process.alive}
-    return "".join(f"{pid}\n" for pid in sorted(found))
+    pids = {t.process.pid for t in cgroup.members.values() if t.process.alive}
+    return "".join(f"{pid}\n" for pid in sorted(pids))
 
 
 def read_tasks(cgroup: Cgroup) -> str:
     """Ids of live tasks, in order."""
-    found = [tid for tid, task in cgroup.members.items() if task.process.alive]
-    return "".join(f"{tid}\n" for tid in sorted(found))
+    tids = [tid for tid, task in cgroup.members.items() if task.process.alive]
+    return "".join(f"{tid}\n" for tid in sorted(tids))
 
 
 def _write_procs(cgroup: Cgroup, text: str) -> None:

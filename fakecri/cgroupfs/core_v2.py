@@ -57,14 +57,14 @@ def _words(names: list[str]) -> str:
 
 
 def _write_subtree_control(cgroup: Cgroup, text: str) -> None:
-    wanted: dict[str, bool] = {}
+    switches: dict[str, bool] = {}
     for word in stripped(text).split(" "):
         if word and (word[0] not in "+-" or word[1:] not in KNOWN):
             raise refuse(errno.EINVAL)
         if word:
-            wanted[word[1:]] = word[0] == "+"
-    on = [n for n in KNOWN if wanted.get(n) and n not in cgroup.enabled]
-    off = [n for n in KNOWN if wanted.get(n) is False and n in cgroup.enabled]
+            switches[word[1:]] = word[0] == "+"
+    on = [n for n in KNOWN if switches.get(n) and n not in cgroup.enabled]
+    off = [n for n in KNOWN if switches.get(n) is False and n in cgroup.enabled]
     for name in KNOWN:
         if name in on and name not in available(cgroup):
             raise refuse(errno.ENOENT)
@@ -137,14 +137,14 @@ def _read_procs(cgroup: Cgroup) -> str:
     there."""
     if cgroup.threaded:
         raise refuse(errno.EOPNOTSUPP)
-    found = {
+    pids = {
         task.process.pid
         for below in cgroup.down()
         if domains.domain_of(below) is cgroup
         for task in below.members.values()
         if task.process.alive
     }
-    return "".join(f"{pid}\n" for pid in sorted(found))
+    return "".join(f"{pid}\n" for pid in sorted(pids))
 
 
 def _write_procs(cgroup: Cgroup, text: str) -> None:

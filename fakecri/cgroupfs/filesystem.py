@@ -177,10 +177,10 @@ class CgroupFS:
         """The hierarchy at the top of a path: by its own name, or by that of one of its
         controllers, which is a link on real machines."""
         by_controller = (h for h in self.mounts.values() if name in h.controllers)
-        found = self.mounts.get(name)
-        if found is None and name != "unified":
-            found = next((h for h in by_controller if h.version == 1), None)
-        return found
+        hierarchy = self.mounts.get(name)
+        if hierarchy is None and name != "unified":
+            hierarchy = next((h for h in by_controller if h.version == 1), None)
+        return hierarchy
 
     def _mount(self, mount: str, version: int, names: Sequence[str]) -> None:
         controllers: dict[str, Controller] = {}
@@ -203,14 +203,14 @@ class CgroupFS:
         self.processes.hierarchies.append(self.mounts[mount])
 
     def _structure_changed(self) -> None:
-        for told in self.on_structure:
-            told()
+        for listener in self.on_structure:
+            listener()
 
     def _controller(self, name: str, version: int) -> Controller:
-        known = [*_TABLES[version], hugetlb.HUGETLB]
-        if name not in known:
+        names = [*_TABLES[version], hugetlb.HUGETLB]
+        if name not in names:
             raise ValueError(
-                f"controller {name!r}: not one of {', '.join(sorted(known))} (cgroup v{version})"
+                f"controller {name!r}: not one of {', '.join(sorted(names))} (cgroup v{version})"
             )
         if name == hugetlb.HUGETLB:
             return hugetlb.controller(self.machine, version)

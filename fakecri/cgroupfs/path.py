@@ -88,9 +88,9 @@ class CgroupPath(UsedPlace[FileSystem]):
         with self._errors():
             if self.is_file():
                 raise refuse(errno.ENOTDIR)
-            found = self._need()
-            if isinstance(found, Cgroup):
-                names = [*found.file_names(), *found.children]
+            entity = self._need()
+            if isinstance(entity, Cgroup):
+                names = [*entity.file_names(), *entity.children]
             else:
                 names = list(self.fs.mounts)
         return iter([CgroupPath(self.fs, (*self.parts, name)) for name in names])
@@ -112,12 +112,12 @@ class CgroupPath(UsedPlace[FileSystem]):
     def rmdir(self) -> None:
         """Remove a cgroup. Raises EBUSY with groups or live processes in it (CG-102)."""
         with self._errors():
-            found = self._need()
-            if isinstance(found, InterfaceFile):
+            entity = self._need()
+            if isinstance(entity, InterfaceFile):
                 raise refuse(errno.ENOTDIR)
-            if not isinstance(found, Cgroup):
+            if not isinstance(entity, Cgroup):
                 raise refuse(errno.EBUSY)
-            found.rmdir()
+            entity.rmdir()
 
     def rename(self, target: CgroupPath | str) -> CgroupPath:
         """Rename a cgroup, within its directory, with v1 only (CG-101). `target`: a path, or a text
@@ -125,12 +125,12 @@ class CgroupPath(UsedPlace[FileSystem]):
         target = self.fs.path(target) if isinstance(target, str) else target
         with self._errors():
             parent = target._parent()
-            found = self._need()
+            entity = self._need()
             if target != self and target.parts[: len(self.parts)] == self.parts:
                 raise refuse(errno.EINVAL)
             if target != self and self.parts[: len(target.parts)] == target.parts:
                 raise refuse(errno.ENOTEMPTY)
-            if isinstance(found, InterfaceFile):
+            if isinstance(entity, InterfaceFile):
                 raise refuse(
                     errno.ENOTDIR if self._parent().hierarchy.version == 1 else errno.EPERM
                 )
@@ -145,13 +145,13 @@ class CgroupPath(UsedPlace[FileSystem]):
 
     def stat(self) -> os.stat_result:
         """Kind, mode, links and size. Everything belongs to root; times are 0 (CG-100)."""
-        found = self._found()
-        if found is None:
+        entity = self._found()
+        if entity is None:
             with self._errors():
-                found = self._need()
-        if isinstance(found, InterfaceFile):
-            return os.stat_result((stat.S_IFREG | found.mode, 0, 0, 1, 0, 0, 0, 0, 0, 0))
-        links = 2 + (len(found.children) if isinstance(found, Cgroup) else len(self.fs.mounts))
+                entity = self._need()
+        if isinstance(entity, InterfaceFile):
+            return os.stat_result((stat.S_IFREG | entity.mode, 0, 0, 1, 0, 0, 0, 0, 0, 0))
+        links = 2 + (len(entity.children) if isinstance(entity, Cgroup) else len(self.fs.mounts))
         return os.stat_result((stat.S_IFDIR | 0o755, 0, 0, links, 0, 0, 0, 0, 0, 0))
 
     def open(self, mode: str = "r+", *, create: bool = False) -> OpenFile:
@@ -166,21 +166,21 @@ class CgroupPath(UsedPlace[FileSystem]):
         create = create or mode[0] != "r"
         self.fs.before_use()
         with self._errors():
-            found = self._found()
-            if found is None and create and self._parent():
+            entity = self._found()
+            if entity is None and create and self._parent():
                 raise refuse(errno.EACCES)
-            found = self._need()
-            if not isinstance(found, InterfaceFile):
+            entity = self._need()
+            if not isinstance(entity, InterfaceFile):
                 raise refuse(errno.EISDIR)
-            return OpenFile(self.fs, self._parent(), found, str(self))
+            return OpenFile(self.fs, self._parent(), entity, str(self))
 
     def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
         """The text of a file. The arguments are those of pathlib; every file is ASCII."""
         self.fs.before_use()
-        found = self.fs.file_at(self.parts)
-        if found is not None and found[1].read is not None:  # as nearly always
+        interface = self.fs.file_at(self.parts)
+        if interface is not None and interface[1].read is not None:  # as nearly always
             try:
-                return found[1].read(found[0])
+                return interface[1].read(interface[0])
             except OSError as error:
                 raise named(error, str(self)) from None
         with self.open() as opened:
@@ -192,10 +192,10 @@ class CgroupPath(UsedPlace[FileSystem]):
     def write_text(self, data: str, encoding: str | None = None, errors: str | None = None) -> int:
         """Write a text with one write(2); "" does nothing. Returns the number of characters."""
         self.fs.before_use()
-        found = self.fs.file_at(self.parts)
-        if found is not None and found[1].write is not None and 0 < len(data) < _PLAIN:
+        interface = self.fs.file_at(self.parts)
+        if interface is not None and interface[1].write is not None and 0 < len(data) < _PLAIN:
             try:
-                found[1].write(found[0], data.partition("\0")[0])
+                interface[1].write(interface[0], data.partition("\0")[0])
             except OSError as error:
                 raise named(error, str(self)) from None
             return len(data)

@@ -96,8 +96,8 @@ class Process:
     def cgroup(self, mount: str = "") -> str:
         """The path of its group in the hierarchy at `mount`; `<path> (deleted)` for one that was
         removed (CG-103)."""
-        found = self.leader.at[mount]
-        return found.path + (" (deleted)" if found.removed else "")
+        leaf = self.leader.at[mount]
+        return leaf.path + (" (deleted)" if leaf.removed else "")
 
     def fork(self) -> Process:
         """Start a child in the same cgroups. Raises EAGAIN when a pids.max forbids it, ESRCH when

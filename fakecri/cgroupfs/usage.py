@@ -108,7 +108,7 @@ class UsedPlace(Generic[F]):
     ) -> None:
         """Add to what was read from and written to a disk (`8:0`), as io.stat or blkio.throttle.*
         show it."""
-        done = _disk_use(
+        disk_use = _disk_use(
             device=device,
             read_bytes=read_bytes,
             written_bytes=written_bytes,
@@ -116,7 +116,7 @@ class UsedPlace(Generic[F]):
             writes=writes,
         )
         with self._errors():
-            _use_disk(self._cgroup(), device, done)
+            _use_disk(self._cgroup(), device, disk_use)
 
     def stall(self, resource: str, *, some_us: int = 0, full_us: int = 0) -> None:
         """Tasks waited for `cpu`, `memory` or `io`, in microseconds: totals grow, and triggers may
@@ -137,19 +137,19 @@ class UsedPlace(Generic[F]):
         return self.fs.look_up(self.parts)
 
     def _need(self) -> Cgroup | InterfaceFile | Places:
-        found = self._found()
-        if found is None:
+        entity = self._found()
+        if entity is None:
             above = self.fs.look_up(self.parts[:-1])
             raise refuse(errno.ENOTDIR if isinstance(above, InterfaceFile) else errno.ENOENT)
-        return found
+        return entity
 
     def _cgroup(self) -> Cgroup:
-        found = self._need()
-        if isinstance(found, InterfaceFile):
+        entity = self._need()
+        if isinstance(entity, InterfaceFile):
             raise refuse(errno.ENOTDIR)
-        if not isinstance(found, Cgroup):
+        if not isinstance(entity, Cgroup):
             raise refuse(errno.EPERM)
-        return found
+        return entity
 
     def _parent(self) -> Cgroup:
         if not self.parts:
@@ -180,10 +180,10 @@ def _use(
 
 
 def _memory(cgroup: Cgroup) -> memory_use.Memory:
-    found = cgroup.states.get(memory_use.MEMORY)
-    if not isinstance(found, memory_use.Memory):
+    state = cgroup.states.get(memory_use.MEMORY)
+    if not isinstance(state, memory_use.Memory):
         raise refuse(errno.EOPNOTSUPP)
-    return found
+    return state
 
 
 def _share_memory(cgroup: Cgroup, memory: memory_use.Memory, wanted_bytes: int) -> None:

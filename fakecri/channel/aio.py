@@ -97,10 +97,10 @@ class InProcessChannel(grpc.aio.Channel):  # type: ignore[misc,unused-ignore]
     async def close(self, grace: float | None = None) -> None:
         """Refuse calls from now on; those that run are cancelled after `grace` s (None: 0)."""
         self._closed.set()
-        left = [call for call in self._running if not call.done()]
-        if grace and left:
-            await asyncio.wait([call.rpc.status for call in left], timeout=grace)
-        for call in left:
+        calls = [call for call in self._running if not call.done()]
+        if grace and calls:
+            await asyncio.wait([call.rpc.status for call in calls], timeout=grace)
+        for call in calls:
             call.cancel()
 
     async def __aenter__(self) -> InProcessChannel:
@@ -131,8 +131,8 @@ class _Callable:
         wait_for_ready: bool | None = None,
         compression: Any = None,
     ) -> Rpc:
-        sent = request if self._serializer is None else self._serializer(request)
-        return self._channel.start(self._method, sent, timeout=timeout, metadata=metadata)
+        data = request if self._serializer is None else self._serializer(request)
+        return self._channel.start(self._method, data, timeout=timeout, metadata=metadata)
 
 
 class _UnaryUnary(_Callable, grpc.aio.UnaryUnaryMultiCallable[Any, Any]):  # type: ignore[misc,unused-ignore]
@@ -213,8 +213,8 @@ class _Call:
             )
 
     def _first_metadata(self) -> Metadata:
-        sent = self.rpc.initial_metadata
-        return sent.result() if sent.done() else ()
+        metadata = self.rpc.initial_metadata
+        return metadata.result() if metadata.done() else ()
 
 
 class UnaryUnaryCall(_Call, grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc,unused-ignore]

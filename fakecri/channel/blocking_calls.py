@@ -162,8 +162,8 @@ class _Told(grpc.Call, grpc.Future):  # type: ignore[misc,unused-ignore]
         return self._ended().details
 
     def initial_metadata(self) -> Metadata:
-        sent: asyncio.Future[Metadata] = self._call.rpc.initial_metadata
-        return sent.result() if sent.done() else self._channel.wait(lambda: asyncio.shield(sent))
+        first: asyncio.Future[Metadata] = self._call.rpc.initial_metadata
+        return first.result() if first.done() else self._channel.wait(lambda: asyncio.shield(first))
 
     def trailing_metadata(self) -> Metadata:
         return self._ended().trailing_metadata

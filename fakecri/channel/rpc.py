@@ -160,8 +160,8 @@ class Rpc:
 
     def _handler(self) -> Any:
         details = _CallDetails(self._method, self.metadata)
-        found = (handler.service(details) for handler in self._handlers)
-        return next((one for one in found if one is not None), None)
+        services = (handler.service(details) for handler in self._handlers)
+        return next((service for service in services if service is not None), None)
 
     def _too_late(self) -> None:
         self._drop(Status(grpc.StatusCode.DEADLINE_EXCEEDED, DEADLINE_DETAILS))

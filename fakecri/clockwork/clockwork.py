@@ -45,8 +45,8 @@ class Clockwork:
             return  # as it is around nearly every call
         running.advance(core)
         while core.news:  # the hearers may change something
-            told, core.news = core.news, []
-            for news in told:
+            batch, core.news = core.news, []
+            for news in batch:
                 if news.kind in (pb.CONTAINER_STOPPED_EVENT, pb.CONTAINER_DELETED_EVENT):
                     self.wake(news.object_id)
                 for hear in self.heard:
@@ -131,13 +131,13 @@ class Clockwork:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return  # programmed between two loops; the next call sets it
-        wanted = None if due_ns is None else (due_ns, loop)
-        if wanted == self._timer_for:
+        plan = None if due_ns is None else (due_ns, loop)
+        if plan == self._timer_for:
             return  # nearly every call leaves the plan as it was
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._timer_for = wanted
+        self._timer_for = plan
         if due_ns is not None:
             # Never a wait that rounds to none: virtual time would stand still for ever.
             delay_s = max((due_ns - self._clock.wall_ns()) / 1e9, 2 * math.ulp(loop.time()))

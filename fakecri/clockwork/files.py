@@ -68,11 +68,11 @@ class HostFiles:
     def _append(self, path: str, data: bytes) -> None:
         """Add to the log that was made at `path`; it may have another name in the same directory by
         now. If it is not there any more, nobody reads what is written."""
-        known = self._logs[path]
-        if not _append_to(path, known, data):
-            renamed = _name_of(known, os.path.dirname(path))
+        file_id = self._logs[path]
+        if not _append_to(path, file_id, data):
+            renamed = _name_of(file_id, os.path.dirname(path))
             if renamed is not None:
-                _append_to(renamed, known, data)
+                _append_to(renamed, file_id, data)
 
 
 def _append_to(path: str, known: _Identity, data: bytes) -> bool:

@@ -68,8 +68,8 @@ class ControlClient:
         `body`: data that is sent as JSON, or a `str` that is sent as it is. Raises ControlError
         with the other side's words, EndpointError when nothing listens.
         """
-        given = {key: value for key, value in (query or {}).items() if value is not None}
-        target = quote(path) + (f"?{urlencode(given)}" if given else "")
+        filled = {key: value for key, value in (query or {}).items() if value is not None}
+        target = quote(path) + (f"?{urlencode(filled)}" if filled else "")
         text = body if isinstance(body, str) or body is None else json.dumps(body)
         connection = _UnixConnection(str(self.path), self._timeout_s)
         try:

@@ -71,12 +71,12 @@ def _run_assert(client: ControlClient, arguments: argparse.Namespace) -> Any:
         return client.request("POST", "/v1/assert", {"order": steps})
     if len(arguments.methods) != 1:
         raise UsageError(f"assert {arguments.kind}: wanted one method, got {arguments.methods}")
-    what = {"method": arguments.methods[0], **filters, **given(arguments, "times")}
+    query = {"method": arguments.methods[0], **filters, **given(arguments, "times")}
     if arguments.kind == "series":
         if arguments.at is None:
             raise UsageError("assert series: --at is missing, for example --at 0,10,30")
-        what |= renamed(arguments, at="expected_s", slack="slack_s")
-    return client.request("POST", "/v1/assert", {arguments.kind.replace("-", "_"): what})
+        query |= renamed(arguments, at="expected_s", slack="slack_s")
+    return client.request("POST", "/v1/assert", {arguments.kind.replace("-", "_"): query})
 
 
 def _seconds(text: str) -> list[float]:

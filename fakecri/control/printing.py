@@ -31,8 +31,8 @@ def print_plain(verb: str, answer: Any, *, as_json: bool = False) -> None:
 
 def _rule(row: dict[str, Any]) -> str:
     state = "" if row["active"] else ", ended"
-    left = "" if row["left"] is None else f", {row['left']} left"
-    return f"{row['id']}: {row['what']} ({row['hits']} hits{left}{state})"
+    uses_left = "" if row["left"] is None else f", {row['left']} left"
+    return f"{row['id']}: {row['what']} ({row['hits']} hits{uses_left}{state})"
 
 
 def _call(row: dict[str, Any]) -> str:

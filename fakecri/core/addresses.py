@@ -40,7 +40,7 @@ def parse_network(text: str) -> tuple[Network, ...]:
         ranges = tuple(_range(part.strip()) for part in text.split(","))
     except ValueError as error:
         raise ValueError(_wanted(f"{text!r}: {error}")) from None
-    if len({one.version for one in ranges}) != len(ranges):
+    if len({network.version for network in ranges}) != len(ranges):
         raise ValueError(_wanted(f"two of one family in {text!r}"))
     return ranges
 
@@ -58,13 +58,13 @@ def _range(text: str) -> Network:
         text = ".".join(numbers + ["0"] * (4 - len(numbers))) + f"/{8 * len(numbers)}"
     if "/" not in text:
         raise ValueError("the length of the prefix is missing")
-    found = ip_network(text)
-    first = found.network_address
-    if found.num_addresses < _FEWEST:
+    network = ip_network(text)
+    first = network.network_address
+    if network.num_addresses < _FEWEST:
         raise ValueError("there is no room for a gateway and a pod")
     if first.is_multicast or first.is_unspecified:
         raise ValueError("no pod can have such an address")
-    return found
+    return network
 
 
 class Addresses:
@@ -72,29 +72,29 @@ class Addresses:
 
     def __init__(self, text: str = DEFAULT) -> None:
         self.ranges = parse_network(text)
-        self._last = [int(_gateway(one)) for one in self.ranges]
+        self._last = [int(_gateway(network)) for network in self.ranges]
         self._once_around = False
 
     def next(self, taken: Callable[[], Collection[str]]) -> list[str]:
         """One address of each range that is not `taken`, which is asked only when addresses may
         come back. Raises NoAddressLeft."""
-        found = [self._free(i, taken) for i in range(len(self.ranges))]
-        self._last = [int(address) for address in found]
-        return [str(address) for address in found]
+        addresses = [self._free(i, taken) for i in range(len(self.ranges))]
+        self._last = [int(address) for address in addresses]
+        return [str(address) for address in addresses]
 
     def _free(self, index: int, taken: Callable[[], Collection[str]]) -> Address:
-        one = self.ranges[index]
-        first, last, end = int(_gateway(one)) + 1, self._last[index], int(_end(one))
-        kind = type(one.network_address)
+        network = self.ranges[index]
+        first, last, end = int(_gateway(network)) + 1, self._last[index], int(_end(network))
+        kind = type(network.network_address)
         if last < end and not self._once_around:
             return kind(last + 1)
-        self._once_around, known = True, taken()
+        self._once_around, in_use = True, taken()
         for number in chain(range(last + 1, end + 1), range(first, last + 1)):
-            if str(kind(number)) not in known:
+            if str(kind(number)) not in in_use:
                 return kind(number)
         raise NoAddressLeft(
             f"failed to allocate for range {index}: no IP addresses available in range set: "
-            f"{_gateway(one)}-{_end(one)}"
+            f"{_gateway(network)}-{_end(network)}"
         )
 
 
@@ -109,4 +109,4 @@ def _end(one: Network) -> Address:
 
 def reachable_here(text: str) -> bool:
     """Whether sockets of this machine can be bound at all of them: loopback addresses of IPv4."""
-    return all(one.version == 4 and one.is_loopback for one in parse_network(text))
+    return all(network.version == 4 and network.is_loopback for network in parse_network(text))

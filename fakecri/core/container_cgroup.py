@@ -79,8 +79,8 @@ class ContainerCgroup:
     @property
     def memory(self) -> memory_use.Memory | None:
         """Of the directory; None on a machine without that controller."""
-        found = (c.states.get(memory_use.MEMORY) for c in self.places.values())
-        return next((memory for memory in found if memory is not None), None)
+        memories = (c.states.get(memory_use.MEMORY) for c in self.places.values())
+        return next((memory for memory in memories if memory is not None), None)
 
     @property
     def pids(self) -> int:

@@ -35,9 +35,9 @@ def snapshot(core: Core) -> Core:
 def forget(core: Core) -> None:
     """Lose all sandboxes and containers, and their names; images stay."""
     core.writes += [CloseLog(c.log_path) for c in core.containers.values() if c.log_path]
-    held = [c.cgroup for c in core.containers.values()]
-    held += [s.cgroup for s in core.sandboxes.values()]
-    for cgroup in held:
+    cgroups = [c.cgroup for c in core.containers.values()]
+    cgroups += [s.cgroup for s in core.sandboxes.values()]
+    for cgroup in cgroups:
         if cgroup is not None:
             cgroup.leave()
     for table in (core.sandboxes, core.containers, core.names, core.due, core.used, core.burning):

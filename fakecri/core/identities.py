@@ -13,17 +13,17 @@ def user_of(container: Container) -> User:
     """What the create request says, else the image, else root. A user that the image knows brings
     its group and its home."""
     security, accounts = container.config.linux.security_context, container.accounts
-    known = None
+    account = None
     uid = container.image_uid
     if security.HasField("run_as_user"):
         uid = security.run_as_user.value
     elif security.run_as_username:
-        known = accounts.named(security.run_as_username)
+        account = accounts.named(security.run_as_username)
         uid = 0
-    known = known or accounts.user(uid) or User("", uid, 0, "/")
+    account = account or accounts.user(uid) or User("", uid, 0, "/")
     if security.HasField("run_as_group"):
-        return User(known.name, known.uid, security.run_as_group.value, known.home)
-    return known
+        return User(account.name, account.uid, security.run_as_group.value, account.home)
+    return account
 
 
 def groups_of(container: Container) -> list[int]:

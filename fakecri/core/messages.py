@@ -123,8 +123,8 @@ def container_status(container: Container, images: ImageStore) -> pb.ContainerSt
 
 def _tell_user(user: pb.LinuxContainerUser, container: Container) -> None:
     """The user the process runs as (CRI-084)."""
-    found = user_of(container)
-    user.uid, user.gid = found.uid, found.gid
+    process_user = user_of(container)
+    user.uid, user.gid = process_user.uid, process_user.gid
     user.supplemental_groups.extend(groups_of(container))
 
 

@@ -190,8 +190,8 @@ class Container:
 
     def __repr__(self) -> str:
         end = f" {self.exit_code} {self.reason}".rstrip() if self.state is State.EXITED else ""
-        what = f"{_shown(self.pod)}/{self.name}/{self.config.metadata.attempt}"
-        return f"<Container {what} {self.state.name}{end} {self.id[:13]}>"
+        identity = f"{_shown(self.pod)}/{self.name}/{self.config.metadata.attempt}"
+        return f"<Container {identity} {self.state.name}{end} {self.id[:13]}>"
 
     def change(self, what: Input) -> None:
         """Take the transition of the table; `Core.change` is how. Raises KeyError for a pair that
@@ -235,8 +235,8 @@ class Container:
     ) -> ExecContext:
         """What `rule` is asked now; it counts as one more answer given."""
         index = self.plan.replies.index(rule)
-        given = self.replies_given.get(index, 0)
-        self.replies_given[index] = given + 1
+        index_count = self.replies_given.get(index, 0)
+        self.replies_given[index] = index_count + 1
         return ExecContext(
             command=tuple(command),
             pod=str(self.pod.name),
@@ -244,7 +244,7 @@ class Container:
             container=self.name,
             attempt=self.attempt,
             age_s=self.age_s(now_ns),
-            given_before=given,
+            given_before=index_count,
             limit_s=limit_s,
         )
 

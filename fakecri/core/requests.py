@@ -57,9 +57,9 @@ def require_possible(config: pb.ContainerConfig) -> None:
     for mount in config.mounts:
         private = mount.propagation == pb.PROPAGATION_PRIVATE
         if mount.recursive_read_only and not (mount.readonly and private):
-            what = "private propagation" if mount.readonly else "a read-only mount"
+            need = "private propagation" if mount.readonly else "a read-only mount"
             raise unknown(
-                f'failed to mount "{shown(mount.container_path)}": recursive read-only needs {what}'
+                f'failed to mount "{shown(mount.container_path)}": recursive read-only needs {need}'
             )
 
 

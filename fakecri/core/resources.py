@@ -79,20 +79,20 @@ def settings(
 
 
 def _v2(resources: pb.LinuxContainerResources) -> list[Setting]:
-    found = []
+    settings = []
     if resources.cpu_shares:
-        found.append(Setting("cpu", "cpu.weight", str(weight(resources.cpu_shares))))
+        settings.append(Setting("cpu", "cpu.weight", str(weight(resources.cpu_shares))))
     if resources.cpu_quota or resources.cpu_period:
         quota = str(resources.cpu_quota) if resources.cpu_quota > 0 else "max"
         period = resources.cpu_period or DEFAULT_PERIOD_US
-        found.append(Setting("cpu", "cpu.max", f"{quota} {period}"))
+        settings.append(Setting("cpu", "cpu.max", f"{quota} {period}"))
     limit, with_swap = resources.memory_limit_in_bytes, resources.memory_swap_limit_in_bytes
     if limit:
-        found.append(Setting("memory", "memory.max", str(limit) if limit > 0 else "max"))
+        settings.append(Setting("memory", "memory.max", str(limit) if limit > 0 else "max"))
     if with_swap:
         swap = str(max(0, with_swap - limit)) if with_swap > 0 else "max"
-        found.append(Setting("memory", "memory.swap.max", swap))
-    return found + _unified(resources.unified)
+        settings.append(Setting("memory", "memory.swap.max", swap))
+    return settings + _unified(resources.unified)
 
 
 def _unified(unified: Mapping[str, str]) -> list[Setting]:

@@ -263,14 +263,14 @@ def settle(core: Core) -> None:
     """Charge to the cgroups what grows with time, and what others than containers use."""
     node, now_ns = core.node, core.now_ns()
     used = core.used.total(now_ns)
-    seen = (now_ns, node.base_memory_used_bytes, used)
-    if seen == core.settled:
+    usage_key = (now_ns, node.base_memory_used_bytes, used)
+    if usage_key == core.settled:
         return
-    core.settled = seen
-    wanted = max(0, node.base_memory_used_bytes + used.memory)
+    core.settled = usage_key
+    memory_bytes = max(0, node.base_memory_used_bytes + used.memory)
     init = node.cgroups.init
-    if init.alive and init.memory_bytes != wanted:
-        init.set_usage(memory_bytes=wanted)
+    if init.alive and init.memory_bytes != memory_bytes:
+        init.set_usage(memory_bytes=memory_bytes)
     for container in core.burning.values():
         if container.cgroup is not None:
             container.cgroup.charge_cpu(container.plan, container.age_s(now_ns))

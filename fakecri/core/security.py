@@ -57,10 +57,10 @@ def _bounding(security: pb.LinuxContainerSecurityContext) -> frozenset[str]:
             security.capabilities.drop_capabilities,
         )
     )
-    found = frozenset(CAPABILITIES) if "ALL" in added else _DEFAULT
+    capabilities = frozenset(CAPABILITIES) if "ALL" in added else _DEFAULT
     if "ALL" in dropped:
-        found = _NONE
-    return (found | (added & set(CAPABILITIES))) - dropped
+        capabilities = _NONE
+    return (capabilities | (added & set(CAPABILITIES))) - dropped
 
 
 def seccomp_mode(container: Container) -> int:

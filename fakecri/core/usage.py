@@ -67,9 +67,9 @@ class UsageLedger:
         self._settle(now_ns)
         if container_id in self._running:
             amounts = self._running.pop(container_id)
-            kept = amounts._replace(memory=0)
-            self._change(amounts, kept)
-            self._ended[container_id] = kept
+            on_disk = amounts._replace(memory=0)
+            self._change(amounts, on_disk)
+            self._ended[container_id] = on_disk
 
     def gone(self, container_id: str) -> None:
         """It was removed, with its disk."""

@@ -65,16 +65,16 @@ def check_container(
     options = config.linux.security_context.namespace_options
     around = sandbox.linux.security_context.namespace_options
     begun = f'failed to generate container "{container_id}" spec: failed to generate spec opts: '
-    given, wanted = (
-        one.userns_options if one.HasField("userns_options") else None for one in (options, around)
+    own, outer = (
+        o.userns_options if o.HasField("userns_options") else None for o in (options, around)
     )
-    why = "" if given is None else _problem(given)
+    why = "" if own is None else _problem(own)
     if why:
         raise unknown(begun + why)
-    if given != wanted:
+    if own != outer:
         raise unknown(
             f"{begun}user namespace config for sandbox is different from container. Sandbox userns "
-            f"config: {_shown(wanted)} - Container userns config: {_shown(given)}"
+            f"config: {_shown(outer)} - Container userns config: {_shown(own)}"
         )
 
 
@@ -104,8 +104,8 @@ def _problem(users: pb.UserNamespace) -> str:
 
 
 def _mode(users: pb.UserNamespace) -> str:
-    known = pb.NamespaceMode.values()
-    return pb.NamespaceMode.Name(users.mode) if users.mode in known else str(users.mode)
+    modes = pb.NamespaceMode.values()
+    return pb.NamespaceMode.Name(users.mode) if users.mode in modes else str(users.mode)
 
 
 def _shown(users: pb.UserNamespace | None) -> str:

@@ -27,29 +27,29 @@ def exchange(
     TypeError for a request, or a `response`, that is another method's.
     """
     require_method(method)
-    known = METHODS[method]
-    own = _in_class(known.request_type, request)
+    rpc_method = METHODS[method]
+    own = _in_class(rpc_method.request_type, request)
     if own is None:
-        raise _wrong(f"{method}: wanted a {known.request_type.__name__}", request)
-    theirs = response or _beside(type(request), known.response_type)
-    if not _is_same(known.response_type, theirs):
-        wanted = known.response_type.__name__
-        raise TypeError(f"{method}: response: wanted a class {wanted}, got {theirs!r}")
+        raise _wrong(f"{method}: wanted a {rpc_method.request_type.__name__}", request)
+    response_class = response or _beside(type(request), rpc_method.response_type)
+    if not _is_same(rpc_method.response_type, response_class):
+        class_name = rpc_method.response_type.__name__
+        raise TypeError(f"{method}: response: wanted a class {class_name}, got {response_class!r}")
 
     def give_back(answer: Message) -> Any:
         if isinstance(answer, api_pb2.VersionResponse) and answer.runtime_api_version == "v1":
-            answer.runtime_api_version = _api_version(theirs)  # CRI-010
-        return _in_class(theirs, answer)
+            answer.runtime_api_version = _api_version(response_class)  # CRI-010
+        return _in_class(response_class, answer)
 
     return own, give_back
 
 
 def own_answer(method: str, answer: Any) -> Message:
     """The answer of a unary method in kubecri's class. Raises TypeError for another method's."""
-    wanted = METHODS[method].response_type
-    own: Message | None = _in_class(wanted, answer)
+    response_type = METHODS[method].response_type
+    own: Message | None = _in_class(response_type, answer)
     if own is None:
-        raise _wrong(f"{method}: wanted a {wanted.__name__} as answer", answer)
+        raise _wrong(f"{method}: wanted a {response_type.__name__} as answer", answer)
     return own
 
 

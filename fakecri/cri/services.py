@@ -107,17 +107,17 @@ class RpcMethod:
 
 
 def _read_methods() -> dict[str, RpcMethod]:
-    found: dict[str, RpcMethod] = {}
+    methods: dict[str, RpcMethod] = {}
     for service in api_pb2.DESCRIPTOR.services_by_name.values():
         for method in service.methods:
-            found[method.name] = RpcMethod(
+            methods[method.name] = RpcMethod(
                 name=method.name,
                 service=service.name,
                 request_type=message_factory.GetMessageClass(method.input_type),
                 response_type=message_factory.GetMessageClass(method.output_type),
                 streams=method.server_streaming,
             )
-    return found
+    return methods
 
 
 METHODS: Final[Mapping[str, RpcMethod]] = _read_methods()
@@ -166,8 +166,8 @@ class CriHandlers(grpc.GenericRpcHandler):  # type: ignore[misc,unused-ignore]
         }
 
     def service(self, handler_call_details: Any) -> Any:
-        known = self._handlers.get(handler_call_details.method)
-        return known if known is not None else _refusal(handler_call_details.method)
+        handler = self._handlers.get(handler_call_details.method)
+        return handler if handler is not None else _refusal(handler_call_details.method)
 
 
 def _handler(target: CriTarget, method: RpcMethod, api_version: str) -> Any:

@@ -112,8 +112,8 @@ class InProcessPlugins:
 
     def listens(self, plugin: FakeDevicePlugin) -> bool:
         """Whether it can be reached at its socket, in the directory or elsewhere."""
-        here = self._listening.get(plugin.endpoint) is plugin
-        return here or any(other is plugin for other in self._elsewhere.values())
+        is_listening = self._listening.get(plugin.endpoint) is plugin
+        return is_listening or any(other is plugin for other in self._elsewhere.values())
 
 
 class Connection:

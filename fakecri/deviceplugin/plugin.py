@@ -219,8 +219,8 @@ class FakeDevicePlugin:
                 chosen = [self._preferred(wish) for wish in request.container_requests]
                 return api.PreferredAllocationResponse(container_responses=chosen)
             case "Allocate":
-                given = [self.answers(wish.devices_ids) for wish in request.container_requests]
-                copies = (given * self.answer_count)[: self.answer_count * len(given)]
+                responses = [self.answers(wish.devices_ids) for wish in request.container_requests]
+                copies = (responses * self.answer_count)[: self.answer_count * len(responses)]
                 return api.AllocateResponse(container_responses=copies)
             case "PreStartContainer":
                 return api.PreStartContainerResponse()
@@ -263,4 +263,4 @@ def _ignore(call: PluginCall) -> None:
 
 def _first(available: Sequence[str], must_include: Sequence[str], size: int) -> Iterable[str]:
     """The devices that must be included, then the first of the others."""
-    return [*must_include, *(one for one in available if one not in must_include)][:size]
+    return [*must_include, *(device for device in available if device not in must_include)][:size]

@@ -88,8 +88,8 @@ class InProcessRegistry:
         """Make the socket; one that is there is made anew."""
         await self.unplug(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with socket.socket(socket.AF_UNIX) as made:
-            made.bind(str(path))
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
         self._listening[str(path)] = plugin
         if plugin.device is not None:
             self._devices.listen_at(str(path), plugin.device)

@@ -120,16 +120,16 @@ class _Served:
         from dbus_fast import Message
 
         lock, loop = await self._logind.inhibit(), asyncio.get_running_loop()
-        ours, theirs = os.pipe()
+        read_end, write_end = os.pipe()
         closed = asyncio.Event()
-        loop.add_reader(ours, closed.set)
+        loop.add_reader(read_end, closed.set)
         try:
-            await self._bus.send(Message.new_method_return(asked, "h", [0], unix_fds=[theirs]))
-            os.close(theirs)
+            await self._bus.send(Message.new_method_return(asked, "h", [0], unix_fds=[write_end]))
+            os.close(write_end)
             await closed.wait()
         finally:
-            loop.remove_reader(ours)
-            os.close(ours)
+            loop.remove_reader(read_end)
+            os.close(read_end)
             await lock.release()
 
     async def _tell(self) -> None:
@@ -137,5 +137,5 @@ class _Served:
 
         async with aclosing(self._logind.signals()) as signals:
             async for begins in signals:
-                what = f"{NAME}.Manager", "PrepareForShutdown", "b", [begins]
-                await self._bus.send(Message.new_signal(PATH, *what))
+                signal_parts = f"{NAME}.Manager", "PrepareForShutdown", "b", [begins]
+                await self._bus.send(Message.new_signal(PATH, *signal_parts))

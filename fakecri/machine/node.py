@@ -104,8 +104,8 @@ class FakeNode:
 
     def settings(self) -> dict[str, Any]:
         """What it was given, for `restore`: sizes, filesystems, image directories, layout."""
-        given = {name: getattr(self, name) for name in _SETTINGS}
-        return given | {"filesystems": _copied(self.filesystems)}
+        settings = {name: getattr(self, name) for name in _SETTINGS}
+        return settings | {"filesystems": _copied(self.filesystems)}
 
     def as_given(self) -> FakeNode:
         """Another machine with the same settings."""

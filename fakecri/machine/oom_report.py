@@ -24,8 +24,8 @@ def of_memcg(
     ]
     killed = ["Memory cgroup out of memory: " + _killed(process) for process in victims]
     if group is not None:
-        told = f"Tasks in {group.path} are going to be killed due to memory.oom.group set"
-        return [*lines, killed[0], told, *killed]
+        announcement = f"Tasks in {group.path} are going to be killed due to memory.oom.group set"
+        return [*lines, killed[0], announcement, *killed]
     return [*lines, *killed]
 
 

@@ -57,19 +57,19 @@ def _undisturbed(calls: Sequence[Exchange]) -> Iterator[Exchange]:
 def _images(calls: Iterable[Exchange]) -> list[str]:
     """The images that were there before anything pulled them."""
     pulled: set[str] = set()
-    there: dict[str, None] = {}
+    present: dict[str, None] = {}
     for call in calls:
         if call.method == "PullImage":
             pulled.add(call.request.image.image)
         elif call.method == "ImageStatus" and call.response is not None:
             if call.response.HasField("image") and call.request.image.image not in pulled:
-                there[call.request.image.image] = None
+                present[call.request.image.image] = None
         elif call.method == "CreateContainer" and call.response is not None:
             image = call.request.config.image
             name = image.user_specified_image or image.image
             if name not in pulled and not name.startswith("sha256:"):
-                there[name] = None
-    return list(there)
+                present[name] = None
+    return list(present)
 
 
 def _registry(calls: Iterable[Exchange]) -> dict[str, Any]:
@@ -89,21 +89,21 @@ def _registry(calls: Iterable[Exchange]) -> dict[str, Any]:
 def _ends(calls: Sequence[Exchange]) -> Iterator[dict[str, Any]]:
     """An entry for each attempt of a container that ended or did not start; one for all, if all of
     them did alike."""
-    made: dict[tuple[str, str], set[int]] = defaultdict(set)
+    attempts_made: dict[tuple[str, str], set[int]] = defaultdict(set)
     for call in calls:
         if call.method == "CreateContainer" and call.response is not None:
-            made[call.subject.pod, call.subject.container].add(call.subject.attempt or 0)
+            attempts_made[call.subject.pod, call.subject.container].add(call.subject.attempt or 0)
     ends: dict[tuple[str, str], dict[int, dict[str, Any]]] = defaultdict(dict)
-    for subject, what in _attempts(calls):
-        ends[subject.pod, subject.container][subject.attempt or 0] = what
+    for subject, end in _attempts(calls):
+        ends[subject.pod, subject.container][subject.attempt or 0] = end
     for (pod, container), attempts in ends.items():
         selectors = {"pod": pod, "container": container}
-        all_ended = made[pod, container] <= attempts.keys()
+        all_ended = attempts_made[pod, container] <= attempts.keys()
         if len(attempts) > 1 and all_ended and _alike(list(attempts.values())):
             yield {**selectors, **attempts[max(attempts)]}
             continue
-        for number, what in sorted(attempts.items()):
-            yield {**selectors, "attempt": number, **what}
+        for number, end in sorted(attempts.items()):
+            yield {**selectors, "attempt": number, **end}
 
 
 def _alike(ends: Sequence[dict[str, Any]]) -> bool:
@@ -116,8 +116,8 @@ def _attempts(calls: Sequence[Exchange]) -> Iterator[tuple[Subject, dict[str, An
     for call in calls:
         if call.method == "StopContainer":
             identity = call.request.container_id
-            known = last.get(identity)
-            if known is None or known[1].state != pb.CONTAINER_EXITED:
+            last_seen = last.get(identity)
+            if last_seen is None or last_seen[1].state != pb.CONTAINER_EXITED:
                 stops.setdefault(identity, call)
         elif call.method == "ContainerStatus" and call.response is not None:
             last[call.request.container_id] = (call.subject, call.response.status)
@@ -154,18 +154,18 @@ def _is_default(end: dict[str, Any]) -> bool:
 
 def _answers(calls: Iterable[Exchange]) -> Iterator[dict[str, Any]]:
     """One entry for each container and command, with the answers in their order."""
-    given: dict[tuple[str, str, int | None, tuple[str, ...]], list[Reply]] = defaultdict(list)
+    replies_of: dict[tuple[str, str, int | None, tuple[str, ...]], list[Reply]] = defaultdict(list)
     for call in calls:
         if call.method == "ExecSync" and (reply := _reply(call)) is not None:
             subject = call.subject
             key = (subject.pod, subject.container, subject.attempt, tuple(call.request.cmd))
-            given[key].append(reply)
-    for (pod, container, attempt, command), answers in given.items():
+            replies_of[key].append(reply)
+    for (pod, container, attempt, command), answers in replies_of.items():
         while len(answers) > 1 and answers[-1] == answers[-2]:
             answers.pop()  # the last one repeats by itself
         selectors = {"pod": pod, "container": container, "attempt": attempt}
-        known = {key: value for key, value in selectors.items() if value not in ("", None)}
-        yield {**known, **to_dict(replies(command, answers=answers))}
+        chosen = {key: value for key, value in selectors.items() if value not in ("", None)}
+        yield {**chosen, **to_dict(replies(command, answers=answers))}
 
 
 def _reply(call: Exchange) -> Reply | None:
@@ -187,18 +187,18 @@ def _reply(call: Exchange) -> Reply | None:
 def _faults(calls: Sequence[Exchange]) -> list[dict[str, Any]]:
     """Every failure that the caller did not bring about, with the number of its call among those
     that the fault is about."""
-    found = []
+    faults = []
     for number, call in enumerate(calls):
         if call.error is None or call.method in _OF_CONTAINERS or call.error[0] in _NATURAL:
             continue
         selectors = _selectors(call.subject)
         match = Match(**selectors)
         earlier = (c for c in calls[:number] if c.method == call.method)
-        nth = 1 + sum(match.fits(one.subject) for one in earlier)
+        nth = 1 + sum(match.fits(earlier_call.subject) for earlier_call in earlier)
         code, message = call.error
         fails = {"code": code, "message": message, "times": 1}
-        found.append({"on": call.method, **selectors, "nth": nth, "fails": fails})
-    return found
+        faults.append({"on": call.method, **selectors, "nth": nth, "fails": fails})
+    return faults
 
 
 def _selectors(subject: Subject) -> dict[str, Any]:

@@ -18,9 +18,9 @@ def plain(message: Message) -> dict[str, Any]:
     # Takes 5 ms to import, and most fakes write no JSON.
     from google.protobuf.json_format import MessageToDict
 
-    found: dict[str, Any] = MessageToDict(message, preserving_proto_field_name=True)
-    _sort_maps(message, found)
-    return found
+    document: dict[str, Any] = MessageToDict(message, preserving_proto_field_name=True)
+    _sort_maps(message, document)
+    return document
 
 
 def _sort_maps(message: Message, found: dict[str, Any]) -> None:

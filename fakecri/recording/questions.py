@@ -29,14 +29,14 @@ class Query:
 
     def differences(self, call: Call) -> list[str]:
         """What keeps `call` from fitting, as texts; an empty list: it fits."""
-        found = self.match.differences(call.subject)
+        differences = self.match.differences(call.subject)
         if self.method is not None and call.method != self.method:
-            found.insert(0, f"method: wanted {self.method}, got {call.method}")
+            differences.insert(0, f"method: wanted {self.method}, got {call.method}")
         if not self.since_s <= call.started_s <= self.until_s:
-            found.append(self._other_time(call))
-        if not found and self.where is not None and not self.where(call):
-            found.append("the predicate `where` said no")
-        return found
+            differences.append(self._other_time(call))
+        if not differences and self.where is not None and not self.where(call):
+            differences.append("the predicate `where` said no")
+        return differences
 
     def _other_time(self, call: Call) -> str:
         """All in seconds as texts have them."""
@@ -86,9 +86,9 @@ def check_series(times_s: Sequence[float], expected_s: Sequence[float], slack: S
     """
     __tracebackhide__ = True
     gaps = [b - a for a, b in pairwise(times_s)]
-    wanted = [b - a for a, b in pairwise(expected_s)]
+    expected_gaps = [b - a for a, b in pairwise(expected_s)]
     lines, wrong = [], len(times_s) != len(expected_s)
-    for number, (gap, expected) in enumerate(zip(gaps, wanted, strict=False), start=1):
+    for number, (gap, expected) in enumerate(zip(gaps, expected_gaps, strict=False), start=1):
         low, high = slack(expected) if callable(slack) else (expected, expected + slack)
         fits = low - 1e-6 <= gap <= high + 1e-6
         wrong = wrong or not fits

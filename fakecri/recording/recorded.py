@@ -67,12 +67,12 @@ def _row(line: str, place: str) -> dict[str, Any] | None:
         row = json.loads(line)
     except ValueError as error:
         raise RecordError(f"{place}: no JSON: {error}") from None
-    wanted = "wanted an object with method, t_start, request and response or error"
+    expected_form = "wanted an object with method, t_start, request and response or error"
     if not isinstance(row, dict):
-        raise RecordError(f"{place}: {wanted}, got {type(row).__name__}")
+        raise RecordError(f"{place}: {expected_form}, got {type(row).__name__}")
     for key, kind in (("method", str), ("t_start", int | float), ("request", dict)):
         if not isinstance(row.get(key), kind):
-            raise RecordError(f"{place}: {wanted}, got {key}: {row.get(key)!r}")
+            raise RecordError(f"{place}: {expected_form}, got {key}: {row.get(key)!r}")
     if row["method"] not in METHODS:
         raise RecordError(f"{place}: method: CRI v1 has no method {row['method']!r}")
     if METHODS[row["method"]].streams or not isinstance(row.get("t_end"), int | float):

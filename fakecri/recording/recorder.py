@@ -80,14 +80,14 @@ class Recorder:
     def _new_question(self, method: str, request: Message) -> Question:
         """The question for a request that has not come before; its credentials are removed
         first."""
-        shown = _masked(request) if method == "PullImage" else request
-        data = shown.SerializeToString()
-        known = self._questions.get((method, data))
-        if known is None:
+        masked = _masked(request) if method == "PullImage" else request
+        data = masked.SerializeToString()
+        question = self._questions.get((method, data))
+        if question is None:
             if len(self._questions) >= _SHARED_QUESTIONS:
                 self._questions.clear()
-            known = self._questions[method, data] = Question(Kept(type(request), data))
-        return known
+            question = self._questions[method, data] = Question(Kept(type(request), data))
+        return question
 
     def finish(
         self,
@@ -144,14 +144,14 @@ class Recorder:
         calls."""
         best: tuple[int, Call, list[str]] | None = None
         for call in self._calls:
-            found = wanted.differences(call)
-            if found and (best is None or distance(wanted, call, found) <= best[0]):
-                best = (distance(wanted, call, found), call, found)
+            differences = wanted.differences(call)
+            if differences and (best is None or distance(wanted, call, differences) <= best[0]):
+                best = (distance(wanted, call, differences), call, differences)
         lines = []
         if best is not None:
             lines.append(f"nearest miss:\n  {best[1]}\n    {'; '.join(best[2])}")
-        shown = "\n".join(f"  {call}" for call in self.last()) or "  (none)"
-        return "\n".join([*lines, f"last calls:\n{shown}"])
+        last_calls = "\n".join(f"  {call}" for call in self.last()) or "  (none)"
+        return "\n".join([*lines, f"last calls:\n{last_calls}"])
 
     def to_jsonl(self, *, t0_s: float = 0.0) -> str:
         """All calls as JSON lines in the form of the recorded kubelet runs (protobuf JSON with
@@ -177,23 +177,23 @@ class Recorder:
         """Assert that exactly `times` calls fit, or `at_least` so many; by default one or more.
         Returns them; raises AssertionError with the nearest miss and the last calls."""
         __tracebackhide__ = True
-        wanted = query(method, **which)
-        found = self.select(wanted)
-        if len(found) == times or (times is None and len(found) >= at_least):
-            return found
+        target = query(method, **which)
+        hits = self.select(target)
+        if len(hits) == times or (times is None and len(hits) >= at_least):
+            return hits
         number = f"{times}" if times is not None else f"at least {at_least}"
-        seen = "".join(f"\n  {call}" for call in found[-_SHOWN_CALLS:])
+        lines = "".join(f"\n  {call}" for call in hits[-_SHOWN_CALLS:])
         raise AssertionError(
-            f"expected {number} x {wanted}, got {len(found)}{seen}\n{self.explain(wanted)}"
+            f"expected {number} x {target}, got {len(hits)}{lines}\n{self.explain(target)}"
         )
 
     def assert_not_called(self, method: str, **which: Any) -> None:
         """Assert that no call fits. Raises AssertionError with the calls that do."""
         __tracebackhide__ = True
-        found = self.calls(method, **which)
-        if found:
-            seen = "\n".join(f"  {call}" for call in found[-_SHOWN_CALLS:])
-            raise AssertionError(f"expected no {query(method, **which)}, got {len(found)}:\n{seen}")
+        hits = self.calls(method, **which)
+        if hits:
+            lines = "\n".join(f"  {call}" for call in hits[-_SHOWN_CALLS:])
+            raise AssertionError(f"expected no {query(method, **which)}, got {len(hits)}:\n{lines}")
 
     def assert_order(self, steps: Iterable[str | Sequence[str] | Mapping[str, Any]]) -> None:
         """Assert that the steps happened in this order; other calls may lie between them.
@@ -205,22 +205,22 @@ class Recorder:
         if isinstance(steps, str):
             raise TypeError(f"steps: wanted a list of methods, got the text {steps!r}")
         calls = iter(self.select(Query()))
-        done: list[Call] = []
+        in_order: list[Call] = []
         for number, step in enumerate(steps):
-            wanted = query_of_step(step)
+            step_query = query_of_step(step)
             for call in calls:
-                if not wanted.differences(call):
-                    done.append(call)
+                if not step_query.differences(call):
+                    in_order.append(call)
                     break
             else:
-                raise AssertionError(self._order_failure(number, wanted, done))
+                raise AssertionError(self._order_failure(number, step_query, in_order))
 
     def _order_failure(self, number: int, wanted: Query, done: list[Call]) -> str:
-        seen = "".join(f"\n  {call}" for call in done) or "\n  (nothing)"
+        lines = "".join(f"\n  {call}" for call in done) or "\n  (nothing)"
         earlier = [call for call in self.select(wanted) if call not in done]
         hint = f"\nit came too early: \n  {earlier[-1]}" if earlier else ""
         return (
-            f"step {number + 1}, {wanted}, did not come after the steps before it:{seen}{hint}\n"
+            f"step {number + 1}, {wanted}, did not come after the steps before it:{lines}{hint}\n"
             f"{self.explain(wanted)}"
         )
 
@@ -233,8 +233,8 @@ class Recorder:
         try:
             check_series(self.times_s(method, **which), expected_s, slack_s)
         except AssertionError as error:
-            wanted = query(method, **which)
-            raise AssertionError(f"{wanted}: {error}\n{self.explain(wanted)}") from None
+            asked_query = query(method, **which)
+            raise AssertionError(f"{asked_query}: {error}\n{self.explain(asked_query)}") from None
 
 
 def _masked(request: Message) -> Message:

@@ -54,11 +54,11 @@ class SubjectBook:
 
     def by_id(self, identity: str) -> Subject:
         """What an id, or an unambiguous prefix of one, belongs to."""
-        known = self._subjects.get(identity)
-        if known is not None or not identity:
-            return known or NOTHING
-        found = self._subjects.at_most_two(identity)
-        return self._subjects[found[0]] if len(found) == 1 else NOTHING
+        subject = self._subjects.get(identity)
+        if subject is not None or not identity:
+            return subject or NOTHING
+        ids = self._subjects.at_most_two(identity)
+        return self._subjects[ids[0]] if len(ids) == 1 else NOTHING
 
     def by_uid(self, uid: str) -> Subject:
         """The pod with that UID; only its UID where no more is known."""

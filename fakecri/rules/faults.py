@@ -190,5 +190,5 @@ class FaultRules:
         """Mark the call of a proxy as disturbed: its outcome is not the runtime's own."""
         if self._of_proxy:
             call.disturbed = True
-            if (told := DISTURBED.get()) is not None:
-                told.append(call.method)
+            if (disturbed := DISTURBED.get()) is not None:
+                disturbed.append(call.method)

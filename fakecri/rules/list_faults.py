@@ -28,15 +28,15 @@ _TIMES: Final = frozenset({"created_at", "started_at", "finished_at", "timestamp
 def leave_out(items: Any, match: Match, keep: int | None, subject_of: SubjectOf) -> None:
     """Drop the items that fit, but for the first `keep` of them."""
     fitting = 0
-    kept = []
+    remaining = []
     for item in items:
         if fits(item, match, subject_of):
             fitting += 1
             if fitting > (keep or 0):
                 continue
-        kept.append(item)
+        remaining.append(item)
     del items[:]
-    items.extend(kept)
+    items.extend(remaining)
 
 
 def repeat(items: Any, match: Match, subject_of: SubjectOf) -> None:

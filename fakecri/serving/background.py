@@ -205,10 +205,10 @@ class ServedFake:
             if self.count(method, **filters) >= times:
                 break
             pause(0.01)
-        found = self.calls(method, **filters)
-        if len(found) < times:
+        calls = self.calls(method, **filters)
+        if len(calls) < times:
             self.assert_called(method, times=times, **filters)
-        return found
+        return calls
 
     def ctl(self) -> ControlClient:
         """A client of the control socket: what another process would use."""

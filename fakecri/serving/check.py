@@ -47,12 +47,12 @@ def what_it_does(file: Path, *, proxy: bool = False) -> Iterator[str]:
     if proxy:
         target = RecordingProxy(target)
         apply_script(script, target)
-    for name, given in script.given().items():
-        if isinstance(given, Strict):
-            fields = msgspec.to_builtins(given).items()
+    for name, section in script.given().items():
+        if isinstance(section, Strict):
+            fields = msgspec.to_builtins(section).items()
             yield f"{name}: {', '.join(f'{key} {value}' for key, value in fields)}"
-        elif name in ("images", "programs", "registry") and given:
-            yield f"{name}: {', '.join(given)}"
+        elif name in ("images", "programs", "registry") and section:
+            yield f"{name}: {', '.join(section)}"
     for rule in target.rules():
         yield str(rule.what)
 

@@ -38,13 +38,13 @@ class _Handed:
     def __getattr__(self, name: str) -> Any:
         if name in ("_thread", "_target"):
             raise AttributeError(name)  # a copy in the making
-        found = self._thread.run(lambda: getattr(self._target, name))
-        if not callable(found):
-            return _outside(self._thread, found)
+        attribute = self._thread.run(lambda: getattr(self._target, name))
+        if not callable(attribute):
+            return _outside(self._thread, attribute)
 
-        @wraps(found)
+        @wraps(attribute)
         def on_loop(*args: Any, **kwargs: Any) -> Any:
-            return hand_over(self._thread, lambda: found(*args, **kwargs))
+            return hand_over(self._thread, lambda: attribute(*args, **kwargs))
 
         return on_loop
 
@@ -96,7 +96,7 @@ def _outside(thread: LoopThread, found: Any) -> Any:
     if isinstance(found, Container | Sandbox | Call):
         return copy.copy(found)
     if isinstance(found, list | GeneratorType):
-        return [_outside(thread, one) for one in found]
+        return [_outside(thread, item) for item in found]
     return found
 
 

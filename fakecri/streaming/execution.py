@@ -168,13 +168,13 @@ async def _console(channels: Channels, tty: bool) -> AsyncIterator[_Console]:
 def _invocations(
     runtime: Runtime, container: Container, command: tuple[str, ...], tty: bool
 ) -> Callable[[_Console], Invocation]:
-    known = runtime.programs_of(container)
+    programs = runtime.programs_of(container)
 
     def make(console: _Console) -> Invocation:
         return invocation_in(
             container,
             command,
-            known,
+            programs,
             stdin=console.stdin,
             stdout=console.stdout,
             stderr=console.stderr,
@@ -222,16 +222,16 @@ async def _follow(runtime: Runtime, container: Container, run: Invocation) -> No
 
 
 async def _follow_log(runtime: Runtime, container: Container, run: Invocation) -> None:
-    seen = len(container.log)
+    line_count = len(container.log)
     with runtime.clockwork.changes() as changed:
         while True:
-            for line in container.log[seen:]:
+            for line in container.log[line_count:]:
                 output = run.stderr if line.stream == "stderr" else run.stdout
                 await output.write(line.text.encode() + b"\n")
-                seen += 1
+                line_count += 1
             if not _lives(runtime, container):
                 return
-            if seen == len(container.log):
+            if line_count == len(container.log):
                 await changed.wait()
                 changed.clear()
 

@@ -57,13 +57,13 @@ async def _served(
 ) -> Target | None:
     """What a container serves on that port (`serves`), behind a port of this machine until the
     stack ends; None: nothing, or what only a client with an address can talk to."""
-    found = ports.protocol_in(sandbox, port)
-    if found is None or found[1] not in ("http", "tcp"):
+    host_and_protocol = ports.protocol_in(sandbox, port)
+    if host_and_protocol is None or host_and_protocol[1] not in ("http", "tcp"):
         return None
     # aiohttp and its kin are imported by fakes that have a real port.
     from fakecri.programs.socket_protocols import SERVE
 
-    host, protocol = found
+    host, protocol = host_and_protocol
     bound = socket.create_server(("127.0.0.1", 0))
     stack.push_async_callback(await SERVE[protocol](ports, (host, port, protocol), bound, None))
     return int(bound.getsockname()[1])
@@ -89,9 +89,9 @@ async def _carry(target: Target, stream: Duplex) -> None:
     """Carry bytes both ways until the pod's side has sent everything."""
     async with AsyncExitStack() as stack:
         if callable(target):
-            ours, theirs = socket.socketpair()
-            reader, writer = await asyncio.open_connection(sock=ours)
-            inner = await asyncio.open_connection(sock=theirs)
+            own_end, other_end = socket.socketpair()
+            reader, writer = await asyncio.open_connection(sock=own_end)
+            inner = await asyncio.open_connection(sock=other_end)
             handler = asyncio.create_task(run_handler(target, *inner))
             stack.push_async_callback(stop, handler)
         else:

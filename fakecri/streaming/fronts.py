@@ -98,13 +98,13 @@ class Front(asyncio.Protocol):
             return
         ports = isinstance(request, pb.PortForwardRequest)
         served = over_spdy.PORT_PROTOCOLS if ports else over_spdy.COMMAND_PROTOCOLS
-        asked = head.values(PROTOCOL_HEADER)
-        protocol = negotiate(asked, served)
-        if not asked:
+        protocols = head.values(PROTOCOL_HEADER)
+        protocol = negotiate(protocols, served)
+        if not protocols:
             text = f"unable to upgrade: header {PROTOCOL_HEADER} does not exist in request"
             self._refuse(refusal(400, text))
         elif protocol is None:
-            text = f"client supports {asked}, server accepts {list(served)}"
+            text = f"client supports {protocols}, server accepts {list(served)}"
             text = f"unable to upgrade: unable to negotiate protocol: {text}"
             self._refuse(refusal(403, text, served))
         else:

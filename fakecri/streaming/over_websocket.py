@@ -122,7 +122,7 @@ async def serve_command(
     first.
     """
     channels = ChannelSocket(socket, protocol)
-    given = Channels(
+    channels_of_call = Channels(
         stdin=channels.reader(STDIN) if "stdin" in wanted else None,
         stdout=channels.output(STDOUT) if "stdout" in wanted else None,
         stderr=channels.output(STDERR) if "stderr" in wanted else None,
@@ -132,9 +132,9 @@ async def serve_command(
     await channels.send(first, b"")  # tells the caller that the streams are there
 
     async def run() -> None:
-        outcome = await work(given)
-        told = "v5" in protocol or "v4" in protocol
-        text = outcome.to_json() if told else outcome.text().encode()
+        outcome = await work(channels_of_call)
+        as_json = "v5" in protocol or "v4" in protocol
+        text = outcome.to_json() if as_json else outcome.text().encode()
         if text:
             await channels.send(ERROR, text)
 
@@ -226,10 +226,10 @@ async def _until_closed(receiving: Awaitable[None], work: Awaitable[None]) -> No
         asyncio.ensure_future(work),
     ]
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finished, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-    for task in done:
+    for task in finished:
         task.result()

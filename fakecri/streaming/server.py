@@ -149,8 +149,8 @@ class StreamingServer:
             return web.Response(status=400, text=text)
         ports = isinstance(request, pb.PortForwardRequest)
         served = over_websocket.PORT_PROTOCOLS if ports else over_websocket.COMMAND_PROTOCOLS
-        asked = http.headers.getall("Sec-WebSocket-Protocol", [])
-        names = [name.strip() for line in asked for name in line.split(",")]
+        protocol_lines = http.headers.getall("Sec-WebSocket-Protocol", [])
+        names = [name.strip() for line in protocol_lines for name in line.split(",")]
         protocol = negotiate(names, served) if names else ""
         if protocol is None:
             text = f"requested protocols {names} are not supported; supported: {list(served)}\n"
@@ -197,8 +197,8 @@ async def _quiet(work: Awaitable[None]) -> None:
     except (ConnectionError, TimeoutError) as error:
         log.info("a stream ended early: %s", error)
     except ExceptionGroup as group:
-        _, others = group.split((ConnectionError, TimeoutError))
-        if others is not None:
-            log.exception("a stream failed", exc_info=others)
+        _, remaining = group.split((ConnectionError, TimeoutError))
+        if remaining is not None:
+            log.exception("a stream failed", exc_info=remaining)
     except Exception:
         log.exception("a stream failed")

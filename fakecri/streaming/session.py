@@ -85,4 +85,4 @@ def wanted_of(request: pb.ExecRequest | pb.AttachRequest) -> frozenset[str]:
         "stderr": request.stderr,
         "resize": request.tty,
     }
-    return frozenset(name for name, asked in flags.items() if asked)
+    return frozenset(name for name, is_on in flags.items() if is_on)

@@ -168,9 +168,9 @@ class Session:
         """Send bytes; `last` ends this direction. Raises UseError unless the stream is open."""
         if stream_id in self._unanswered:
             raise UseError(f"stream {stream_id} must be accepted before anything is sent on it")
-        what = Input.SEND_LAST if last else Input.SEND
-        if not self._move(stream_id, what):
-            raise UseError(f"cannot {what.value} on stream {stream_id}: {self._name(stream_id)}")
+        action = Input.SEND_LAST if last else Input.SEND
+        if not self._move(stream_id, action):
+            raise UseError(f"cannot {action.value} on stream {stream_id}: {self._name(stream_id)}")
         pieces = [data[i : i + PIECE_BYTES] for i in range(0, len(data), PIECE_BYTES)]
         for piece in pieces[:-1]:
             self._send(Data(stream_id, piece))
@@ -192,9 +192,9 @@ class Session:
 
     def outgoing(self) -> bytes:
         """The bytes to send now; each byte is given once."""
-        given = bytes(self._outgoing)
+        data = bytes(self._outgoing)
         self._outgoing.clear()
-        return given
+        return data
 
     def state(self, stream_id: int) -> State:
         """The state of a stream. Raises KeyError for an id that was never a stream."""

@@ -37,12 +37,12 @@ def unpack_headers(block: bytes) -> Headers:
         return block[start:at].decode()
 
     headers: list[tuple[str, str]] = []
-    seen: set[str] = set()
+    names_seen: set[str] = set()
     for _ in range(word(block, 0)):
         name = text()
-        if not name or name != name.lower() or name in seen:
+        if not name or name != name.lower() or name in names_seen:
             raise ValueError(f"header name {name!r} is empty, not in lower case, or there twice")
-        seen.add(name)
+        names_seen.add(name)
         headers += ((name, value) for value in text().split("\0"))
     return tuple(headers)
 

@@ -69,12 +69,12 @@ class World:
 
     def container(self, name: str | None = None, *, pod: str | None = None) -> Container:
         """The newest container that fits. Raises LookupError, which lists those that there are."""
-        found = self.containers(name, pod=pod)
-        if not found:
-            there = ", ".join(f"{c.pod.name}/{c.name}/{c.attempt}" for c in self.containers())
-            wanted = Match(pod=pod, container=name)
-            raise LookupError(f"no container ({wanted}); there are: {there or 'none'}")
-        return found[-1]
+        matching = self.containers(name, pod=pod)
+        if not matching:
+            listing = ", ".join(f"{c.pod.name}/{c.name}/{c.attempt}" for c in self.containers())
+            selector = Match(pod=pod, container=name)
+            raise LookupError(f"no container ({selector}); there are: {listing or 'none'}")
+        return matching[-1]
 
     def sandboxes(self, *, pod: str | None = None) -> list[Sandbox]:
         """The sandboxes that exist, oldest first."""
@@ -105,12 +105,12 @@ class World:
         be."""
         if exit_code not in range(MAX_EXIT_CODE + 1):
             raise ValueError(f"exit code: wanted 0 to {MAX_EXIT_CODE}, got {exit_code!r}")
-        found = [c for c in self.containers(name, pod=pod) if c.state is State.RUNNING]
-        if not found:
+        candidates = [c for c in self.containers(name, pod=pod) if c.state is State.RUNNING]
+        if not candidates:
             raise LookupError(f"no running container ({Match(pod=pod, container=name)})")
-        running.kill(self.core, found[-1], exit_code, reason)
+        running.kill(self.core, candidates[-1], exit_code, reason)
         self._clockwork.pump()
-        return found[-1]
+        return candidates[-1]
 
     def drop(self, name: str | None = None, *, pod: str | None = None) -> Container:
         """Let the newest container that fits vanish from the runtime: no event, no call tells of
@@ -138,10 +138,10 @@ class World:
         return sandbox
 
     def _newest_sandbox(self, pod: str | None) -> Sandbox:
-        found = self.sandboxes(pod=pod)
-        if not found:
+        matching = self.sandboxes(pod=pod)
+        if not matching:
             raise LookupError(f"no sandbox ({Match(pod=pod)})")
-        return found[-1]
+        return matching[-1]
 
     # -- what happens to the runtime and the node ----------------------------------------------
 

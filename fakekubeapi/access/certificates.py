@@ -134,9 +134,9 @@ class CertificateAuthority:
                 critical=False,
             )
         )
-        wanted = [extended[usage] for usage in usages if usage in extended]
-        if wanted:
-            builder = builder.add_extension(x509.ExtendedKeyUsage(wanted), critical=False)
+        purposes = [extended[usage] for usage in usages if usage in extended]
+        if purposes:
+            builder = builder.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
         for extension in request.extensions:
             if isinstance(extension.value, x509.SubjectAlternativeName):
                 builder = builder.add_extension(extension.value, critical=False)

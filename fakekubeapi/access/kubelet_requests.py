@@ -29,10 +29,10 @@ def problem_of(signer: str, usages: Sequence[str], request_pem: bytes) -> str:
     from cryptography.x509.oid import NameOID
 
     request = x509.load_pem_x509_csr(request_pem)
-    said = request.subject.get_attributes_for_oid
-    if [each.value for each in said(NameOID.ORGANIZATION_NAME)] != [_GROUP]:
+    attributes_of = request.subject.get_attributes_for_oid
+    if [each.value for each in attributes_of(NameOID.ORGANIZATION_NAME)] != [_GROUP]:
         return f"subject organization is not {_GROUP}"
-    names = [str(each.value) for each in said(NameOID.COMMON_NAME)]
+    names = [str(each.value) for each in attributes_of(NameOID.COMMON_NAME)]
     if not names or not names[0].startswith(_USER):
         return f"subject common name does not begin with {_USER}"
     if set(usages) - {_ENCIPHERMENT} != _USAGES[signer]:

@@ -70,7 +70,7 @@ class AccessRow:
 
 
 _COMPARED: Final = (*("user", "verb", "api_group", "resource", "subresource", "name", "namespace"),)
-_FIELDS: Final = tuple(one.name for one in fields(AccessRow) if one.name != "says")
+_FIELDS: Final = tuple(field.name for field in fields(AccessRow) if field.name != "says")
 
 
 def _fits_path(wanted: str, path: str) -> bool:

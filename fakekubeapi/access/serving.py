@@ -40,12 +40,12 @@ def authority_in(directory: Path | None, now: datetime) -> CertificateAuthority:
     try:
         if certificate.exists() or key.exists():
             return CertificateAuthority.load(certificate.read_text(), key.read_text())
-        made = CertificateAuthority.make(now)
+        authority = CertificateAuthority.make(now)
         directory.mkdir(parents=True, exist_ok=True)
         with open(os.open(key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(made.key_pem())
-        certificate.write_text(made.root_pem)
-        return made
+            file.write(authority.key_pem())
+        certificate.write_text(authority.root_pem)
+        return authority
     except OSError as error:
         raise AuthorityError(
             f"{error.filename}: {error.strerror}; {CERTIFICATE} and {KEY} belong together: restore "
@@ -80,11 +80,11 @@ def kubelet_client_pem(authority: CertificateAuthority, now: datetime) -> str:
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
-    said: list[x509.NameAttribute[str]] = [
+    subject: list[x509.NameAttribute[str]] = [
         x509.NameAttribute(NameOID.ORGANIZATION_NAME, MASTERS),
         x509.NameAttribute(NameOID.COMMON_NAME, _CLIENT),
     ]
-    pem, key = _signed(authority, x509.Name(said), (), usages=_CLIENT_USAGES, now=now)
+    pem, key = _signed(authority, x509.Name(subject), (), usages=_CLIENT_USAGES, now=now)
     return pem + key.decode()
 
 

@@ -28,11 +28,11 @@ def read(key: bytes, token: str) -> dict[str, Any] | None:
     if signed.count(".") != 1:
         return None
     try:
-        given = _bytes(signature)
+        given_signature = _bytes(signature)
         claims = json.loads(_bytes(signed.partition(".")[2]))
     except (ValueError, binascii.Error, UnicodeError):
         return None
-    right = hmac.compare_digest(given, _signature(key, signed))
+    right = hmac.compare_digest(given_signature, _signature(key, signed))
     return claims if right and isinstance(claims, dict) else None
 
 

@@ -21,14 +21,14 @@ class User:
 
     def info(self) -> dict[str, Any]:
         """The `UserInfo` of reviews, without its empty fields."""
-        found: dict[str, Any] = {"username": self.name}
+        document: dict[str, Any] = {"username": self.name}
         if self.uid:
-            found["uid"] = self.uid
+            document["uid"] = self.uid
         if self.groups:
-            found["groups"] = list(self.groups)
+            document["groups"] = list(self.groups)
         if self.extra:
-            found["extra"] = {key: list(values) for key, values in self.extra.items()}
-        return found
+            document["extra"] = {key: list(values) for key, values in self.extra.items()}
+        return document
 
 
 ADMIN: Final = User("kubernetes-admin", groups=(MASTERS, ALL_AUTHENTICATED))

@@ -48,20 +48,20 @@ def to_fields_v1(fields: Iterable[Path]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     owned = frozenset(fields)
     for path in sorted(owned):
-        here = tree
+        subtree = tree
         for step in path:
-            here = here.setdefault(step, {})
-        here[_SELF] = {}
+            subtree = subtree.setdefault(step, {})
+        subtree[_SELF] = {}
     return _without_lonely_marks(tree)
 
 
 def _without_lonely_marks(tree: dict[str, Any]) -> dict[str, Any]:
     """A leaf is written as `{}`, not as `{".": {}}`."""
-    found: dict[str, Any] = {}
+    tidied: dict[str, Any] = {}
     for step, below in tree.items():
         alone = below.keys() == {_SELF}
-        found[step] = {} if alone else _without_lonely_marks(below)
-    return found
+        tidied[step] = {} if alone else _without_lonely_marks(below)
+    return tidied
 
 
 def from_fields_v1(tree: Any) -> Fields:

@@ -22,21 +22,21 @@ def with_last_applied(new: Object, applied: Object, manager: str) -> Object:
     annotations = metadata.get("annotations") or {}
     if manager != _KUBECTL or not annotations.get(LAST_APPLIED):
         return new
-    kept = {**annotations, LAST_APPLIED: _text(applied)}
-    return {**new, "metadata": {**metadata, "annotations": kept}}
+    with_note = {**annotations, LAST_APPLIED: _text(applied)}
+    return {**new, "metadata": {**metadata, "annotations": with_note}}
 
 
 def _text(applied: Object) -> str:
     """What was sent, but for the annotation itself: as JSON with sorted names and a line end."""
     metadata = dict(applied.get("metadata") or {})
-    if (given := metadata.get("annotations")) is not None:
-        metadata["annotations"] = {k: v for k, v in given.items() if k != LAST_APPLIED}
+    if (own_annotations := metadata.get("annotations")) is not None:
+        metadata["annotations"] = {k: v for k, v in own_annotations.items() if k != LAST_APPLIED}
     text = json.dumps(
         {**applied, "metadata": metadata},
         sort_keys=True,
         separators=(",", ":"),
         ensure_ascii=False,
     )
-    for sign, shown in (("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e")):
-        text = text.replace(sign, shown)  # as Go writes JSON
+    for sign, escape in (("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e")):
+        text = text.replace(sign, escape)  # as Go writes JSON
     return f"{text}\n"

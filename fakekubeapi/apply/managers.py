@@ -60,7 +60,7 @@ def manager_name(given: str, user_agent: str) -> str:
 
 def decode(entries: Any) -> dict[Manager, Owned]:
     """The managers of a `managedFields` list. Raises: ValueError that says what is wrong."""
-    found: dict[Manager, Owned] = {}
+    managers: dict[Manager, Owned] = {}
     for entry in entries or ():
         operation = entry.get("operation")
         if operation not in (APPLY, UPDATE):
@@ -74,16 +74,17 @@ def decode(entries: Any) -> dict[Manager, Owned]:
             entry.get("subresource", ""),
         )
         fields = from_fields_v1(entry.get("fieldsV1") or {})
-        found[manager] = Owned(fields, entry.get("time") or "")
-    return found
+        managers[manager] = Owned(fields, entry.get("time") or "")
+    return managers
 
 
 def encode(managers: Managers) -> list[dict[str, Any]]:
     """The `managedFields` list: appliers first, then by time. Managers that own nothing are not in
     it; the oldest of too many updaters are one, `ancient-changes`."""
-    kept = _capped({one: owned for one, owned in managers.items() if owned.fields})
+    owners = _capped({m: owned for m, owned in managers.items() if owned.fields})
     return [
-        _entry(manager, kept[manager]) for manager in sorted(kept, key=lambda m: _rank(m, kept[m]))
+        _entry(manager, owners[manager])
+        for manager in sorted(owners, key=lambda m: _rank(m, owners[m]))
     ]
 
 
@@ -116,11 +117,11 @@ def _capped(managers: dict[Manager, Owned]) -> dict[Manager, Owned]:
     if surplus <= 0:
         return managers
     oldest = sorted(updaters, key=lambda m: _rank(m, managers[m]))[: surplus + 1]
-    kept = {manager: owned for manager, owned in managers.items() if manager not in oldest}
+    remaining = {manager: owned for manager, owned in managers.items() if manager not in oldest}
     bucket = Manager(ANCIENT_CHANGES, UPDATE, oldest[-1].api_version)
     merged = _union(managers[manager] for manager in oldest)
-    kept[bucket] = _union((kept.get(bucket, merged), merged))
-    return kept
+    remaining[bucket] = _union((remaining.get(bucket, merged), merged))
+    return remaining
 
 
 def _union(owners: Iterable[Owned]) -> Owned:

@@ -99,8 +99,8 @@ def after_update(
     changed = _ownable(change.added | change.modified, write.ignored)
     after = _released(managers, change.added | change.modified | change.removed, write.manager)
     had = managers.get(write.manager, Owned(NONE, ""))
-    kept = (had.fields - change.removed) | changed
-    after[write.manager] = Owned(kept, write.time if changed else had.time)
+    owned_fields = (had.fields - change.removed) | changed
+    after[write.manager] = Owned(owned_fields, write.time if changed else had.time)
     return {manager: owned for manager, owned in after.items() if owned.fields}
 
 
@@ -118,18 +118,18 @@ def after_apply(
     Raises: Conflicts, unless `force`.
     """
     had = managers.get(write.manager, Owned(NONE, "")).fields
-    now, wanted = dict(managers), fields_of(applied, shape)
-    now[write.manager] = Owned(without_below(wanted, write.ignored), write.time)
-    new = _pruned(merged(live, applied, shape), had, now.values(), shape)
-    now[write.manager] = Owned(_ownable(wanted, write.ignored), write.time)
+    claims, applied_fields = dict(managers), fields_of(applied, shape)
+    claims[write.manager] = Owned(without_below(applied_fields, write.ignored), write.time)
+    new = _pruned(merged(live, applied, shape), had, claims.values(), shape)
+    claims[write.manager] = Owned(_ownable(applied_fields, write.ignored), write.time)
     change = difference(live, new, shape)
-    taken = without_below(change.added | change.modified, write.ignored)
-    found = _conflicts(managers, taken, write.manager)
-    if found and not force:
-        found = _not_of_client_side_apply(found, live, shape, write.manager)
-        if found:
-            raise Conflicts(found)
-    after = _released(now, taken | change.removed, write.manager)
+    claimed = without_below(change.added | change.modified, write.ignored)
+    clashes = _conflicts(managers, claimed, write.manager)
+    if clashes and not force:
+        clashes = _not_of_client_side_apply(clashes, live, shape, write.manager)
+        if clashes:
+            raise Conflicts(clashes)
+    after = _released(claims, claimed | change.removed, write.manager)
     return new, {manager: owned for manager, owned in after.items() if owned.fields}
 
 
@@ -163,13 +163,13 @@ def _released(managers: Managers, fields: Fields, writer: Manager) -> dict[Manag
 def _conflicts(
     managers: Managers, taken: Fields, writer: Manager
 ) -> list[tuple[Manager, str, Path]]:
-    found = [
+    clashes = [
         (manager, owned.time, path)
         for manager, owned in managers.items()
         if manager != writer
         for path in owned.fields & taken
     ]
-    return sorted(found, key=lambda one: (one[0].name, one[0].operation, one[2]))
+    return sorted(clashes, key=lambda clash: (clash[0].name, clash[0].operation, clash[2]))
 
 
 def _not_of_client_side_apply(
@@ -188,7 +188,7 @@ def _not_of_client_side_apply(
         return found
     change = difference(last, live, shape)
     own = fields_of(last, shape) - change.added - change.modified - change.removed
-    return [one for one in found if one[2] not in own]
+    return [clash for clash in found if clash[2] not in own]
 
 
 def _pruned(
@@ -199,7 +199,7 @@ def _pruned(
     if not had:
         return new
     before = with_declared_parents(had, shape)
-    owned: Fields = NONE.union(*(one.fields for one in managers))
+    owned: Fields = NONE.union(*(owner.fields for owner in managers))
     present = with_declared_parents(fields_of(new, shape), shape)
 
     def left(value: dict[str, Any]) -> Fields:

@@ -49,8 +49,8 @@ class Keyed:
     def keys_of(self, item: Mapping[str, Any]) -> dict[str, Any]:
         """The keys that an element has, or has by default. Raises: KeyError with `keys` where it
         has none of them."""
-        found = {key: item.get(key, default) for key, default in self.keys.items()}
-        present = {key: one for key, one in found.items() if one is not None}
+        values = {key: item.get(key, default) for key, default in self.keys.items()}
+        present = {key: value for key, value in values.items() if value is not None}
         if not present:
             raise KeyError(tuple(self.keys))
         return present

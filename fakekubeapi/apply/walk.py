@@ -81,13 +81,13 @@ def _parts(value: Any, shape: Shape, at: Path) -> Iterator[tuple[str, Any, Shape
                 raise BadObject(f"{text}: field not declared in schema")
             yield field_sets.field(name), item, below
         return
-    seen = set()
+    steps_seen = set()
     for number, item in enumerate(value):
         step, below = _element(item, shape, at, number)
-        if step in seen:
+        if step in steps_seen:
             text = field_sets.path_text(at)
             raise BadObject(f"{text}: duplicate entries for key {field_sets.path_text((step,))}")
-        seen.add(step)
+        steps_seen.add(step)
         yield step, item, below
 
 
@@ -120,9 +120,11 @@ def field_shape(shape: Struct | MapOf | Open, name: str) -> Shape | None:
 
 def difference(old: Any, new: Any, shape: Shape) -> Difference:
     """What changed from `old` to `new`. What their shape does not declare is no part of it."""
-    found = _Found(set(), set(), set())
-    found.compare(old, new, shape, ())
-    return Difference(frozenset(found.added), frozenset(found.modified), frozenset(found.removed))
+    changes = _Found(set(), set(), set())
+    changes.compare(old, new, shape, ())
+    return Difference(
+        frozenset(changes.added), frozenset(changes.modified), frozenset(changes.removed)
+    )
 
 
 @dataclass(slots=True)
@@ -138,15 +140,15 @@ class _Found:
             self.added.add(at)
         elif at and new is _MISSING:
             self.removed.add(at)
-        parts = [_present_parts(one, shape, at) for one in (old, new)]
-        if not any(parts) or not all(_fits(one, shape) for one in (old, new)):
+        parts = [_present_parts(side, shape, at) for side in (old, new)]
+        if not any(parts) or not all(_fits(side, shape) for side in (old, new)):
             if at and _MISSING not in (old, new):
                 self.modified.add(at)
             return
-        was, now = parts
-        for step in dict.fromkeys((*was, *now)):
-            below = (now.get(step) or was[step])[1]
-            before, after = was.get(step, (_MISSING,))[0], now.get(step, (_MISSING,))[0]
+        was, new_parts = parts
+        for step in dict.fromkeys((*was, *new_parts)):
+            below = (new_parts.get(step) or was[step])[1]
+            before, after = was.get(step, (_MISSING,))[0], new_parts.get(step, (_MISSING,))[0]
             self.compare(before, after, below, (*at, step))
 
 
@@ -161,22 +163,22 @@ def _same(old: Any, new: Any) -> bool:
 def _present_parts(value: Any, shape: Shape, at: Path) -> dict[str, tuple[Any, Shape]]:
     """Step -> part and its shape; of twice the same element the last. Stored objects may hold what
     an applied one may not: they are not refused here."""
-    found: dict[str, tuple[Any, Shape]] = {}
+    parts: dict[str, tuple[Any, Shape]] = {}
     if not _has_parts(value, shape):
-        return found
+        return parts
     if isinstance(shape, Struct | MapOf | Open):
         for name, item in value.items():
             below = field_shape(shape, name)
             if below is not None:
-                found[field_sets.field(name)] = (item, below)
-        return found
+                parts[field_sets.field(name)] = (item, below)
+        return parts
     for number, item in enumerate(value):
         try:
             step, below = _element(item, shape, at, number)
         except BadObject:
             continue
-        found[step] = (item, below)
-    return found
+        parts[step] = (item, below)
+    return parts
 
 
 def merged(live: Any, applied: Any, shape: Shape) -> Any:
@@ -190,47 +192,47 @@ def merged(live: Any, applied: Any, shape: Shape) -> Any:
             below = field_shape(shape, name) or LEAF
             result[name] = merged(live[name], item, below) if name in live else copy_json(item)
         return result
-    was, now = (_present_parts(one, shape, ()) for one in (live, applied))
+    was, new = (_present_parts(side, shape, ()) for side in (live, applied))
     twice = _all_elements(live, shape)
     items = []
-    for step in _merged_order(list(was), list(now)):
-        if step in was and step in now:
-            items.append(merged(was[step][0], now[step][0], now[step][1]))
+    for step in _merged_order(list(was), list(new)):
+        if step in was and step in new:
+            items.append(merged(was[step][0], new[step][0], new[step][1]))
         else:
-            items += [copy_json(now[step][0])] if step in now else copy_json(twice[step])
+            items += [copy_json(new[step][0])] if step in new else copy_json(twice[step])
     return items
 
 
 def _all_elements(live: list[Any], shape: Shape) -> dict[str, list[Any]]:
     """The elements of a stored list by step; one that is there twice, which only an update can
     have done, stays so."""
-    found: dict[str, list[Any]] = {}
+    elements: dict[str, list[Any]] = {}
     for number, item in enumerate(live):
         try:
-            found.setdefault(_element(item, shape, (), number)[0], []).append(item)
+            elements.setdefault(_element(item, shape, (), number)[0], []).append(item)
         except BadObject:
             continue
-    return found
+    return elements
 
 
 def _merged_order(live: list[str], applied: list[str]) -> list[str]:
     """The steps of both lists. The applied ones keep their order; live ones that are not applied
     come as soon as those before them in `live` are placed, or cannot be waited for."""
-    known, wanted = frozenset(live), frozenset(applied)
-    shared = [step for step in applied if step in known]
+    live_steps, applied_steps = frozenset(live), frozenset(applied)
+    shared = [step for step in applied if step in live_steps]
     result: list[str] = []
     place = placed = 0
     for step in applied:
         awaited = shared[placed] if placed < len(shared) else None
         while place < len(live) and live[place] != awaited:
             place += 1
-            if live[place - 1] not in wanted:
+            if live[place - 1] not in applied_steps:
                 result.append(live[place - 1])
         if step == awaited:
             placed += 1
             place += place < len(live)
         result.append(step)
-    return [*result, *(step for step in live[place:] if step not in wanted)]
+    return [*result, *(step for step in live[place:] if step not in applied_steps)]
 
 
 def without(value: Any, paths: Fields, shape: Shape, at: Path = ()) -> Any:
@@ -258,17 +260,17 @@ def without(value: Any, paths: Fields, shape: Shape, at: Path = ()) -> Any:
 
 def with_declared_parents(fields: Fields, shape: Shape) -> Fields:
     """The fields, and the declared fields (no elements, no keys of maps) that they are below."""
-    found = set(fields)
+    declared_paths = set(fields)
     for path in fields:
-        here: Shape | None = shape
+        part_shape: Shape | None = shape
         for number, step in enumerate(path[:-1]):
-            declared = isinstance(here, Struct)
-            here = shape_at(here, step)
-            if here is None:
+            declared = isinstance(part_shape, Struct)
+            part_shape = shape_at(part_shape, step)
+            if part_shape is None:
                 break
             if declared and step.startswith("f:"):
-                found.add(path[: number + 1])
-    return frozenset(found)
+                declared_paths.add(path[: number + 1])
+    return frozenset(declared_paths)
 
 
 def shape_at(shape: Shape | None, step: str) -> Shape | None:

@@ -27,12 +27,12 @@ def openapi_document(parts: list[str], types: Schema) -> dict[str, Any] | None:
         return {"paths": {p: {"serverRelativeURL": f"/openapi/v3/{p}"} for p in prefixes}}
     for group, version in GROUP_VERSIONS:
         if parts == ["v3", *_prefix(group, version).split("/")]:
-            here = [r for r in RESOURCES if (r.group, r.version) == (group, version)]
+            resources_here = [r for r in RESOURCES if (r.group, r.version) == (group, version)]
             return {
                 "openapi": "3.0.0",
                 "info": {"title": "fakekubeapi", "version": f"v{types.minor}.0"},
-                "paths": dict(map(_path, (r for r in here if r.stored))),
-                "components": {"schemas": schemas(here, types)},
+                "paths": dict(map(_path, (r for r in resources_here if r.stored))),
+                "components": {"schemas": schemas(resources_here, types)},
             }
     return None
 

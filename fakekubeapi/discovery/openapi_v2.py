@@ -51,11 +51,11 @@ def _v2(schema: Any) -> Any:
         return [_v2(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {key: _v2(item) for key, item in schema.items()}
-    if "allOf" in found and isinstance(found["allOf"], list):
-        found |= found.pop("allOf")[0]
-        found.pop("default", None)
-    target = found.get("$ref")
+    converted = {key: _v2(item) for key, item in schema.items()}
+    if "allOf" in converted and isinstance(converted["allOf"], list):
+        converted |= converted.pop("allOf")[0]
+        converted.pop("default", None)
+    target = converted.get("$ref")
     if isinstance(target, str):
-        found["$ref"] = target.replace(REFERENCE, _DEFINITIONS)
-    return found
+        converted["$ref"] = target.replace(REFERENCE, _DEFINITIONS)
+    return converted

@@ -34,12 +34,12 @@ _META: Final = "io.k8s.apimachinery.pkg.apis"
 
 def schemas(resources: Iterable[Resource], types: Types) -> dict[str, Schema]:
     """The schemas of those kinds and of all `types` that they refer to, by name."""
-    made: dict[str, Schema] = {}
+    definitions: dict[str, Schema] = {}
     for resource in resources:
-        name = _add(made, resource.message(types))
+        name = _add(definitions, resource.message(types))
         kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
-        made[name]["x-kubernetes-group-version-kind"] = [kind]
-    return made
+        definitions[name]["x-kubernetes-group-version-kind"] = [kind]
+    return definitions
 
 
 def _add(made: dict[str, Schema], message: Message) -> str:
@@ -73,12 +73,12 @@ def _property(made: dict[str, Schema], owner: Message, field: Field) -> Schema:
 
 
 def _shape(made: dict[str, Schema], owner: Message, field: Field) -> Schema:
-    one = _single(made, owner, field)
+    element = _single(made, owner, field)
     if field.shape is Shape.LIST:
-        return {"type": "array", "items": one}
+        return {"type": "array", "items": element}
     if field.shape is Shape.MAP:
-        return {"type": "object", "additionalProperties": one}
-    return one
+        return {"type": "object", "additionalProperties": element}
+    return element
 
 
 def _single(made: dict[str, Schema], owner: Message, field: Field) -> Schema:

@@ -21,14 +21,14 @@ def kubelet_of(node: Object, options: KubeletOptions) -> tuple[str, int]:
     a type that is wanted."""
     status = node.get("status") or {}
     addresses = status.get("addresses") or []
-    for wanted in options.preferred_address_types:
+    for address_type in options.preferred_address_types:
         for address in addresses:
-            if address.get("type") == wanted:
+            if address.get("type") == address_type:
                 endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
                 port = endpoint.get("Port") or 0
                 return str(address["address"]), port if port > 0 else options.port
-    known = " ".join(f"{{{a.get('type')} {a.get('address')}}}" for a in addresses)
-    words = f"no preferred addresses found; known addresses: [{known}]"
+    listed = " ".join(f"{{{a.get('type')} {a.get('address')}}}" for a in addresses)
+    words = f"no preferred addresses found; known addresses: [{listed}]"
     raise StatusError(500, words, reason="")
 
 
@@ -53,9 +53,9 @@ def pod_address(pod: Object, port: str) -> tuple[str, str]:
     if not addresses:
         raise bad_request("address not allowed")
     named = [
-        str(one["containerPort"])
+        str(container_port["containerPort"])
         for container in pod["spec"].get("containers") or ()
-        for one in container.get("ports") or ()
+        for container_port in container.get("ports") or ()
     ]
     return str(addresses[0]["ip"]), port or (named[0] if named else "")
 
@@ -70,7 +70,7 @@ def service_address(
     ready = [pod for pod in pods if _is_behind(pod, spec.get("selector") or {})]
     if not ready:
         raise StatusError(503, f'no endpoints available for service "{name}"')
-    for pod in sorted(ready, key=lambda one: str(one["metadata"]["name"])):
+    for pod in sorted(ready, key=lambda pod_object: str(pod_object["metadata"]["name"])):
         number = None if row is None else _number(pod, row)
         if number is not None:
             return str(pod["status"]["podIPs"][0]["ip"]), str(number)
@@ -95,9 +95,9 @@ def _is_behind(pod: Object, selector: Mapping[str, str]) -> bool:
         row.get("type") == "Ready" and row.get("status") == "True"
         for row in status.get("conditions") or ()
     )
-    there = bool(status.get("podIPs")) and "deletionTimestamp" not in pod["metadata"]
+    is_reachable = bool(status.get("podIPs")) and "deletionTimestamp" not in pod["metadata"]
     fits = bool(selector) and all(labels.get(key) == value for key, value in selector.items())
-    return fits and ready and there
+    return fits and ready and is_reachable
 
 
 def _number(pod: Object, row: Object) -> int | None:
@@ -106,7 +106,7 @@ def _number(pod: Object, row: Object) -> int | None:
     if isinstance(target, int):
         return target
     for container in pod["spec"].get("containers") or ():
-        for one in container.get("ports") or ():
-            if one.get("name") == target:
-                return int(one["containerPort"])
+        for container_port in container.get("ports") or ():
+            if container_port.get("name") == target:
+                return int(container_port["containerPort"])
     return None

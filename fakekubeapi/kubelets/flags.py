@@ -39,18 +39,18 @@ def add_flags(serve: argparse.ArgumentParser) -> None:
 def options_of(flags: argparse.Namespace, client_pem: str = "") -> KubeletOptions:
     """What the flags say; `client_pem` is shown where they name no certificate. Raises:
     CredentialsError."""
-    types = tuple(one.strip() for one in flags.kubelet_preferred_address_types.split(","))
+    types = tuple(name.strip() for name in flags.kubelet_preferred_address_types.split(","))
     if wrong := sorted(set(types) - set(ADDRESS_TYPES)):
         raise CredentialsError(
             f"--kubelet-preferred-address-types: got {', '.join(map(repr, wrong))}; "
             f"wanted some of {', '.join(ADDRESS_TYPES)}"
         )
-    made = KubeletOptions(
+    options = KubeletOptions(
         preferred_address_types=types,
         certificate_authority=flags.kubelet_certificate_authority,
         client_certificate=flags.kubelet_client_certificate,
         client_key=flags.kubelet_client_key,
         client_pem="" if flags.kubelet_client_certificate else client_pem,
     )
-    made.check()
-    return made
+    options.check()
+    return options

@@ -24,15 +24,15 @@ def log_query(params: Mapping[str, str], pod: str) -> list[tuple[str, str]]:
     """The query that the kubelet gets, sorted by name. Raises: StatusError 400 for what is no
     number or no time, 422 for values that may not be."""
     numbers = {name: whole_number(params, name) for name in _NUMBERS if params.get(name)}
-    found = {name: str(number) for name, number in numbers.items()}
-    found |= {name: "true" for name in _SWITCHES if is_true(params.get(name))}
+    query = {name: str(number) for name, number in numbers.items()}
+    query |= {name: "true" for name in _SWITCHES if is_true(params.get(name))}
     if since := params.get("sinceTime"):
-        found["sinceTime"] = _time(since)
+        query["sinceTime"] = _time(since)
     stream = params.get("stream") or "All"
     if causes := _causes(numbers, since=bool(since), stream=stream):
         raise invalid("PodLogOptions", "", pod, causes)
-    found["stream"] = stream
-    return sorted(found.items())
+    query["stream"] = stream
+    return sorted(query.items())
 
 
 def _causes(numbers: Mapping[str, int], *, since: bool, stream: str) -> list[Cause]:
@@ -62,5 +62,5 @@ def _time(text: str) -> str:
     except ValueError:
         raise bad_request(f'parsing time "{text}": cannot parse it as RFC 3339') from None
     zone = time.strftime("%z")
-    shown = time.replace(microsecond=0, tzinfo=None).isoformat()
-    return shown + ("Z" if zone in ("", "+0000") else f"{zone[:3]}:{zone[3:]}")
+    utc_time = time.replace(microsecond=0, tzinfo=None).isoformat()
+    return utc_time + ("Z" if zone in ("", "+0000") else f"{zone[:3]}:{zone[3:]}")

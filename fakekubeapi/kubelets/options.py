@@ -71,18 +71,18 @@ class KubeletOptions:
 def context(certificate_authority: Path | None) -> ssl.SSLContext:
     """TLS without credentials of our own. The other side's certificate is verified against the
     authority in that file; None: it is not verified. Raises: CredentialsError."""
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if certificate_authority is None:
-        made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
-        return made
+        tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+        return tls
     try:
-        made.load_verify_locations(certificate_authority)
+        tls.load_verify_locations(certificate_authority)
     except OSError as error:  # that of ssl is one, too
         raise CredentialsError(
             f"{certificate_authority}: wanted certificates of an authority as PEM, "
             f"got: {error.strerror or error}"
         ) from None
-    return made
+    return tls
 
 
 def _show_files(made: ssl.SSLContext, certificate: Path, key: Path | None) -> None:

@@ -69,13 +69,13 @@ class Places:
             return self._proxy(passed, pairs)
         params = dict(reversed(pairs))  # of several the first
         if passed.subresource == LOG:
-            asked = log_query(params, passed.name)
-            return self._log(passed, params, asked)
+            query_of_log = log_query(params, passed.name)
+            return self._log(passed, params, query_of_log)
         pod = self._object("pods", passed.namespace, passed.name)
         if passed.subresource == "portforward":
             ports = ",".join(value for name, value in pairs if name == "ports")
-            wanted = [("port", ports)] if ports else []
-            return self._kubelet(pod, "portForward", "", wanted)
+            query_of_ports = [("port", ports)] if ports else []
+            return self._kubelet(pod, "portForward", "", query_of_ports)
         container = container_of(pod, params.get("container", ""))
         return self._kubelet(pod, passed.subresource, container, _stream_query(pairs))
 
@@ -109,16 +109,16 @@ class Places:
         kind = {"pods": "pod", "nodes": "node", "services": "service"}[passed.plural]
         scheme, name, port = parts_of(passed.name, kind)
         path = passed.rest
-        found = self._object(passed.plural, passed.namespace, name)
+        target = self._object(passed.plural, passed.namespace, name)
         if passed.plural == "nodes":
-            host, own = kubelet_of(found, self.options)
+            host, own = kubelet_of(target, self.options)
             if port in ("", str(own)):
                 return Place("https", host, own, path)
         elif passed.plural == "pods":
-            host, port = pod_address(found, port)
+            host, port = pod_address(target, port)
         else:
             pods = self._pods(passed.namespace)
-            host, port = service_address(found, pods, port, passed.name)
+            host, port = service_address(target, pods, port, passed.name)
         return Place(scheme or "http", host, _number(port), path, kubelet=False)
 
     def _pods(self, namespace: str) -> list[Object]:
@@ -126,16 +126,16 @@ class Places:
         return [pod for key in keys if (pod := self.store.get(key)) is not None]
 
     def _object(self, plural: str, namespace: str, name: str) -> Object:
-        found = self.store.get(Key(plural, namespace, name))
-        if found is None:
+        obj = self.store.get(Key(plural, namespace, name))
+        if obj is None:
             raise not_found(plural, name)
-        return found
+        return obj
 
 
 def container_of(pod: Object, wanted: str) -> str:
     """The container that is meant; "" is the pod's only one. Raises: StatusError 400."""
     spec, name = pod["spec"], pod["metadata"]["name"]
-    every = [str(one["name"]) for group in _GROUPS for one in spec.get(group) or ()]
+    every = [str(container["name"]) for group in _GROUPS for container in spec.get(group) or ()]
     containers = spec.get("containers") or []
     if wanted:
         if wanted not in every:
@@ -152,9 +152,9 @@ def container_of(pod: Object, wanted: str) -> str:
 def _stream_query(pairs: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
     """The kubelet's query of an exec or attach, sorted by name."""
     params = dict(reversed(pairs))
-    found = [("command", value) for name, value in pairs if name == "command"]
-    found += [(theirs, "1") for ours, theirs in _STREAMS if is_true(params.get(ours))]
-    return sorted(found, key=lambda pair: pair[0])
+    query = [("command", value) for name, value in pairs if name == "command"]
+    query += [(flag, "1") for name, flag in _STREAMS if is_true(params.get(name))]
+    return sorted(query, key=lambda pair: pair[0])
 
 
 def _number(port: str) -> int | None:

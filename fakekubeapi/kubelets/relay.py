@@ -120,32 +120,32 @@ class Relay:
 
 def _headers_on(request: web.Request) -> CIMultiDict[str]:
     """The headers that the other side gets."""
-    found: CIMultiDict[str] = CIMultiDict()
+    headers: CIMultiDict[str] = CIMultiDict()
     for name, value in request.headers.items():
         if name.lower() not in _NOT_SENT:
-            found.add(name, value)
+            headers.add(name, value)
     if length := request.headers.get("Content-Length"):
-        found["Content-Length"] = length
-    before = found.popall("X-Forwarded-For", [])
-    found["X-Forwarded-For"] = ", ".join([*before, request.remote or ""])
-    found["X-Forwarded-Uri"] = request.rel_url.raw_path
-    found["X-Forwarded-Host"] = found["Host"] = request.host
-    found["X-Forwarded-Proto"] = request.scheme
-    return found
+        headers["Content-Length"] = length
+    before = headers.popall("X-Forwarded-For", [])
+    headers["X-Forwarded-For"] = ", ".join([*before, request.remote or ""])
+    headers["X-Forwarded-Uri"] = request.rel_url.raw_path
+    headers["X-Forwarded-Host"] = headers["Host"] = request.host
+    headers["X-Forwarded-Proto"] = request.scheme
+    return headers
 
 
 def _headers_back(
     request: web.Request, passed: Passed, place: Place, answer: aiohttp.ClientResponse
 ) -> CIMultiDict[str]:
     """The headers that the client gets: a redirection leads through this server, too."""
-    found: CIMultiDict[str] = CIMultiDict()
+    headers: CIMultiDict[str] = CIMultiDict()
     for name, value in answer.headers.items():
         if name.lower() not in _OF_ONE_HOP:
-            found.add(name, value)
-    if location := found.get("Location"):
+            headers.add(name, value)
+    if location := headers.get("Location"):
         prefix = request.rel_url.raw_path.removesuffix(passed.rest)
-        found["Location"] = through(location, prefix, (place.address, request.host))
-    return found
+        headers["Location"] = through(location, prefix, (place.address, request.host))
+    return headers
 
 
 def through(location: str, prefix: str, hosts: tuple[str, ...]) -> str:

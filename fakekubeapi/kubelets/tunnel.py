@@ -93,10 +93,10 @@ def head_of(request: web.Request, place: Place) -> bytes:
 def _header_lines(headers: Iterable[tuple[str, str]]) -> list[str]:
     """The headers as they came; each protocol of streams in a line of its own, as Go writes it."""
     return [
-        f"{name}: {one.strip()}"
+        f"{name}: {header_value.strip()}"
         for name, value in headers
         if name.lower() not in _SKIPPED
-        for one in (value.split(",") if name.lower() == _PROTOCOLS else (value,))
+        for header_value in (value.split(",") if name.lower() == _PROTOCOLS else (value,))
     ]
 
 

@@ -116,8 +116,8 @@ def _one_operation(document: Any, operation: Any, number: int) -> Any:
     name = operation.get("op")
     if not isinstance(name, str) or name not in _OPERATIONS:
         raise unprocessable()
-    wanted = {"path", *_NEEDS.get(name, ())}
-    missing = sorted(wanted - operation.keys())
+    members = {"path", *_NEEDS.get(name, ())}
+    missing = sorted(members - operation.keys())
     if missing:
         raise unprocessable()
     try:
@@ -218,9 +218,9 @@ def _op_test(document: Any, operation: dict[str, Any]) -> Any:
     parts = _pointer(operation["path"])
     parent = _get(document, parts[:-1])
     absent = bool(parts) and isinstance(parent, dict) and parts[-1] not in parent
-    found = None if absent else _get(document, parts)  # a member that is absent is null, here too
-    if not _same(found, operation["value"]):
-        raise ValueError(f"test failed: found {found!r}, wanted {operation['value']!r}")
+    current = None if absent else _get(document, parts)  # a member that is absent is null, here too
+    if not _same(current, operation["value"]):
+        raise ValueError(f"test failed: found {current!r}, wanted {operation['value']!r}")
     return document
 
 

@@ -70,12 +70,12 @@ def _merge_map(
     for key, value in patch.items():
         if key.startswith("$"):
             continue
-        here = f"{path}.{key}" if path else key
+        part_path = f"{path}.{key}" if path else key
         if value is None:
             result.pop(key, None)
         else:
             field, before = _part(message, key), result.get(key)
-            result[key] = _merge_value(before, value, field, here)
+            result[key] = _merge_value(before, value, field, part_path)
             if isinstance(field, Merged) and isinstance(before, list) and _ORDER + key not in patch:
                 result[key] = _new_ones_first(result[key], before, value, field.key)
     _apply_list_directives(result, patch, message, path)
@@ -96,21 +96,21 @@ def _merge_value(old: Any, value: Any, field: Merged | Message | None, path: str
 
 def _as_new(patch: list[Any], field: Merged, path: str) -> list[Any]:
     """The elements of a list that was not there: none is looked for by its key."""
-    kept = [item for item in patch if not (isinstance(item, dict) and item.get(_PATCH))]
-    return [_merge_map({}, v, field.element, path) if isinstance(v, dict) else v for v in kept]
+    items = [item for item in patch if not (isinstance(item, dict) and item.get(_PATCH))]
+    return [_merge_map({}, v, field.element, path) if isinstance(v, dict) else v for v in items]
 
 
 def _merge_list(old: list[Any], patch: list[Any], field: Merged, path: str) -> list[Any]:
     directives = [item for item in patch if _is_replace(item)]
     if directives:
-        kept = [item for item in patch if not _is_replace(item)]
-        return [_merge_map({}, item, field.element, path) for item in kept]
+        items = [item for item in patch if not _is_replace(item)]
+        return [_merge_map({}, item, field.element, path) for item in items]
     result = [copy_json(item) for item in old]
     for item in patch:
-        wanted = _key_of(item, field, path)
-        place = next((i for i, have in enumerate(result) if have.get(field.key) == wanted), None)
+        item_key = _key_of(item, field, path)
+        place = next((i for i, have in enumerate(result) if have.get(field.key) == item_key), None)
         if item.get(_PATCH) == "delete":
-            result = [have for have in result if have.get(field.key) != wanted]
+            result = [have for have in result if have.get(field.key) != item_key]
         elif place is None:
             result.append(_merge_map({}, item, field.element, path))
         else:
@@ -126,11 +126,11 @@ def _new_ones_first(items: list[Any], old: list[Any], patch: list[Any], key: str
         return item.get(key) if key and isinstance(item, dict) else item
 
     was, named = [identity(item) for item in old], [identity(item) for item in patch]
-    others = [item for item in items if identity(item) not in named]
+    unnamed = [item for item in items if identity(item) not in named]
     rest = [item for item in items if identity(item) in named]
     rest.sort(key=lambda item: named.index(identity(item)))
     result: list[Any] = []
-    for item in others:
+    for item in unnamed:
         place = was.index(identity(item))
         later = (
             i

@@ -48,9 +48,9 @@ def decode_message(message: Message, data: bytes) -> Any:
 @cache
 def _kind(schema: Schema, name: str) -> Kind:
     """How the type of that name is written and read, a message or not."""
-    known = KINDS.get(name)
-    if known is not None:
-        return known
+    scalar = KINDS.get(name)
+    if scalar is not None:
+        return scalar
     message = schema.message(name)
     if message.itself:
         only = _codec(schema, message.itself)
@@ -85,20 +85,20 @@ class _MessageCodec:
             self._set(self._zero, field, field.read([]))
 
     def encode(self, value: Mapping[str, Any] | None) -> bytes:
-        given = value or {}
+        fields_of = value or {}
         return b"".join(
             [
-                field.write(given if field.inline else given.get(field.name))
+                field.write(fields_of if field.inline else fields_of.get(field.name))
                 for field in self._fields
             ]
         )
 
     def decode(self, data: bytes) -> Object:
         value = _copied(self._zero)
-        for number, found in _found(data).items():
+        for number, occurrences in _found(data).items():
             field = self._by_number.get(number)
             if field is not None:
-                self._set(value, field, field.read(found))
+                self._set(value, field, field.read(occurrences))
         return value
 
     @staticmethod
@@ -115,10 +115,10 @@ def _copied(zero: Object) -> Object:
 
 
 def _found(data: bytes) -> dict[int, Found]:
-    found: dict[int, Found] = {}
+    by_number: dict[int, Found] = {}
     for number, wire_type, raw in fields(data):
-        found.setdefault(number, []).append((wire_type, raw))
-    return found
+        by_number.setdefault(number, []).append((wire_type, raw))
+    return by_number
 
 
 def _codec(schema: Schema, field: Field) -> _FieldCodec:
@@ -160,7 +160,7 @@ def _pointer(field: Field, kind: Kind) -> _Pair:
     write, read = _writer(field, kind), _reader(field, kind)
     return (
         lambda value: b"" if value is None else write(value),
-        lambda found: read(found) if found else None,
+        lambda occurrences: read(occurrences) if occurrences else None,
     )
 
 

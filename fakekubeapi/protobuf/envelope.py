@@ -63,22 +63,22 @@ def decode_object(
     """The JSON of an object, of its bytes. `expected`: its apiVersion and kind where the bytes do
     not tell. Raises: DecodeError."""
     try:
-        told = _unwrapped(data)
+        unwrapped = _unwrapped(data)
     except WireError as error:
         if expected in _ANY:
             raise DecodeError(str(error)) from None
         raise DecodeError(unrecognized(expected[1], error, data)) from None
-    api_version, kind = told[0] or expected[0], told[1] or expected[1]
+    api_version, kind = unwrapped[0] or expected[0], unwrapped[1] or expected[1]
     try:
         message = _message(api_version, kind, schema)
         if message is None:
             raise WireError(f'no kind "{kind}" is registered for version "{api_version}"')
-        value: dict[str, Any] = decode_message(message, told[2])
+        value: dict[str, Any] = decode_message(message, unwrapped[2])
     except WireError as error:
         version = api_version.rpartition("/")[2]
-        wanted = expected[1] or kind
+        expected_kind = expected[1] or kind
         raise DecodeError(
-            f'{kind} in version "{version}" cannot be handled as a {wanted}: {error}'
+            f'{kind} in version "{version}" cannot be handled as a {expected_kind}: {error}'
         ) from None
     return {"kind": kind, "apiVersion": api_version, **value}
 
@@ -86,8 +86,8 @@ def decode_object(
 def unrecognized(kind: str, error: object, data: bytes) -> str:
     """The refusal of bytes in which no apiVersion and kind can be read: the kind that is wanted
     there, why, and how they begin."""
-    shown = (data[:_SHOWN_BYTES].hex() or "<empty>") + " ..." * (len(data) > _SHOWN_BYTES)
-    return f"the object provided is unrecognized (must be of type {kind}): {error} ({shown})"
+    bytes_text = (data[:_SHOWN_BYTES].hex() or "<empty>") + " ..." * (len(data) > _SHOWN_BYTES)
+    return f"the object provided is unrecognized (must be of type {kind}): {error} ({bytes_text})"
 
 
 def encode_event(event: dict[str, Any], schema: Schema | None = None) -> bytes:
@@ -134,5 +134,5 @@ def _unwrapped(data: bytes) -> tuple[str, str, bytes]:
 
 def _parts(content: bytes) -> dict[int, bytes]:
     """The fields of a message all of whose fields are bytes. Raises: WireError."""
-    found = fields(content)
-    return {number: value for number, _, value in found if isinstance(value, bytes)}
+    parts = fields(content)
+    return {number: value for number, _, value in parts if isinstance(value, bytes)}

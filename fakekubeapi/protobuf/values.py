@@ -71,11 +71,11 @@ def _encode_number(value: Any) -> bytes:
 
 def _last(raw: bytes, number: int, otherwise: Any) -> Any:
     """The value of the last field of that number in a small message."""
-    found = otherwise
-    for here, _, value in fields(raw):
-        if here == number:
-            found = value
-    return found
+    result = otherwise
+    for field_number, _, value in fields(raw):
+        if field_number == number:
+            result = value
+    return result
 
 
 def _encode_quantity(value: Any) -> bytes:
@@ -104,9 +104,9 @@ def _encode_json(value: Any) -> bytes:
 
 
 def _decode_json(raw: bytes) -> Any:
-    told = _bytes(_last(raw, 1, b""))
+    text = _bytes(_last(raw, 1, b""))
     try:
-        return msgspec.json.decode(told) if told else None
+        return msgspec.json.decode(text) if text else None
     except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
         raise WireError(f"what should be JSON is not: {error}") from None
 
@@ -134,8 +134,8 @@ def _decode_time(raw: bytes, *, micro: bool) -> str | None:
         raise WireError("Time.MarshalJSON: year outside of range [0,9999]") from None
     if when == _ZERO_TIME:
         return None
-    shown = when.replace(tzinfo=None)
-    return shown.isoformat(timespec="microseconds" if micro else "seconds") + "Z"
+    local = when.replace(tzinfo=None)
+    return local.isoformat(timespec="microseconds" if micro else "seconds") + "Z"
 
 
 def _bytes(value: Any) -> bytes:

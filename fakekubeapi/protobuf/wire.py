@@ -31,12 +31,12 @@ def varint(number: int) -> bytes:
     if 0 <= number < 128:
         return _SMALL[number]
     number &= (1 << 64) - 1
-    written = bytearray()
+    encoded = bytearray()
     while number > 127:
-        written.append(number & 127 | 128)
+        encoded.append(number & 127 | 128)
         number >>= 7
-    written.append(number)
-    return bytes(written)
+    encoded.append(number)
+    return bytes(encoded)
 
 
 def key(number: int, wire_type: int) -> bytes:

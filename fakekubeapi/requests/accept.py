@@ -72,8 +72,8 @@ def wanted(
     if not accept:
         return Wanted()
     if not _known(accept) & {*produces, "*/*"}:
-        shown = ", ".join(produces)
-        raise _not_acceptable(f"406: Not Acceptable\n\nAvailable representations: {shown}")
+        available = ", ".join(produces)
+        raise _not_acceptable(f"406: Not Acceptable\n\nAvailable representations: {available}")
     for clause in _clauses(accept):
         for media_type in filter(clause.takes, FORMATS):
             form = _form(clause.params, media_type)
@@ -94,7 +94,7 @@ def _not_acceptable(message: str) -> StatusError:
 
 def _known(accept: str) -> set[str]:
     """The media types of the header, without what is said of them."""
-    return {one.partition(";")[0].strip() for one in accept.split(",")}
+    return {clause.partition(";")[0].strip() for clause in accept.split(",")}
 
 
 def _form(params: dict[str, str], media_type: str) -> str | None:
@@ -104,29 +104,29 @@ def _form(params: dict[str, str], media_type: str) -> str | None:
     if not {"as", "g", "v"} & params.keys():
         return AS_IS
     form = params.get("as", "")
-    known = form in _FORMS and (params.get("g"), params.get("v")) == _META
-    return form if known and (form != "Table" or media_type != PROTOBUF) else None
+    is_form = form in _FORMS and (params.get("g"), params.get("v")) == _META
+    return form if is_form and (form != "Table" or media_type != PROTOBUF) else None
 
 
 def _clauses(accept: str) -> list[_Clause]:
     """The clauses of the header, the best first; what is no media type is left out."""
-    found: list[_Clause] = []
+    clauses: list[_Clause] = []
     for text in accept.split(","):
         clause = _clause(text)
         if clause is not None:
-            place = len(found)
-            while place and clause.goes_before(found[place - 1]):
+            place = len(clauses)
+            while place and clause.goes_before(clauses[place - 1]):
                 place -= 1
-            found.insert(place, clause)
-    return found
+            clauses.insert(place, clause)
+    return clauses
 
 
 def _clause(text: str) -> _Clause | None:
-    media_type, *given = text.strip().split(";")
+    media_type, *parameters = text.strip().split(";")
     kind, _, name = (part.strip() for part in media_type.partition("/"))
     if "/" in name or not (name or kind == "*"):
         return None
-    pairs = [part.split("=") for part in given]
+    pairs = [part.split("=") for part in parameters]
     params = {pair[0].strip(): pair[1].strip() for pair in pairs if len(pair) == 2 and pair[1]}
     quality = _number(params.pop("q", "1"))
     return _Clause(kind, name or "*", quality, params)

@@ -42,11 +42,11 @@ class _Place:
 
     def wrong(self, value: Any, wanted: str) -> str:
         """The decoder's words for a value there of another type than `wanted`."""
-        found = _json_kind(value)
-        if found == "number" and wanted in BITS:
-            found = f"number {value}" if isinstance(value, int) else f"number {_digits(value)}"
+        kind = _json_kind(value)
+        if kind == "number" and wanted in BITS:
+            kind = f"number {value}" if isinstance(value, int) else f"number {_digits(value)}"
         return (
-            f"json: cannot unmarshal {found} into Go struct field {self.struct}.{self.path} "
+            f"json: cannot unmarshal {kind} into Go struct field {self.struct}.{self.path} "
             f"of type {wanted}"
         )
 
@@ -69,40 +69,40 @@ def decoding_error(body: Any, of: Message) -> str:
 def _fields(of: Message) -> dict[str, tuple[Field, str]]:
     """The fields of a message by their names in JSON, with the names of the Go structs around those
     that stand inline, as the decoder puts them before the field's: `VolumeSource.`."""
-    found: dict[str, tuple[Field, str]] = {}
+    fields: dict[str, tuple[Field, str]] = {}
     for field in of.fields:
         if field.inline:
             inner = _fields(of.schema.message(field.type)).items()
-            found |= {key: (one, f"{field.name}.{way}") for key, (one, way) in inner}
+            fields |= {key: (part, f"{field.name}.{way}") for key, (part, way) in inner}
         else:
-            found[field.name] = (field, "")
-    return found
+            fields[field.name] = (field, "")
+    return fields
 
 
 def _in_message(value: dict[str, Any], of: Message, path: str) -> Iterator[str]:
     if of.itself:
         return
-    known = _fields(of)
+    fields_by_name = _fields(of)
     for key, item in value.items():
-        if key in known and item is not None:
-            field, way = known[key]
-            here = ".".join(part for part in (path, f"{way}{key}") if part)
-            yield from _in_field(item, field, _Place(of.kind, here, of.schema))
+        if key in fields_by_name and item is not None:
+            field, way = fields_by_name[key]
+            field_path = ".".join(part for part in (path, f"{way}{key}") if part)
+            yield from _in_field(item, field, _Place(of.kind, field_path, of.schema))
 
 
 def _in_field(value: Any, field: Field, place: _Place) -> Iterator[str]:
     if field.shape is Shape.LIST:
         items, fits = value, isinstance(value, list)
-        wanted = f"[]{_go_name(field)}"
+        kind = f"[]{_go_name(field)}"
     elif field.shape is Shape.MAP:
         fits = isinstance(value, dict)
         items = list(value.values()) if fits else ()
-        wanted = f"map[{field.go_key}]{_go_name(field)}"
-        wanted = AMOUNTS if (field.go_key, field.type) == ("string", "Quantity") else wanted
+        kind = f"map[{field.go_key}]{_go_name(field)}"
+        kind = AMOUNTS if (field.go_key, field.type) == ("string", "Quantity") else kind
     else:
-        items, fits, wanted = [value], True, ""
+        items, fits, kind = [value], True, ""
     if not fits:
-        yield place.wrong(value, wanted)
+        yield place.wrong(value, kind)
         return
     for item in items:
         if item is not None:

@@ -52,12 +52,12 @@ def resource_version(params: Mapping[str, str]) -> int:
     elif len(text) > 40 or int(text) >= 1 << 64:
         why = "value out of range"
     if why:
-        shown = (
+        complaint = (
             f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}'
         )
         if is_true(params.get("watch")):
-            raise StatusError(500, shown, reason="")
-        raise bad_request(f"invalid resource version: {shown}")
+            raise StatusError(500, complaint, reason="")
+        raise bad_request(f"invalid resource version: {complaint}")
     return int(text)
 
 
@@ -140,15 +140,15 @@ def check_delete_options(options: Mapping[str, Any]) -> bool:
 def dry_run(method: str, params: Mapping[str, str]) -> bool:
     """Whether the request is to be checked, but nothing stored (`dryRun=All`). Raises: StatusError
     422 for another value of dryRun, and for an unknown one of fieldValidation."""
-    causes, asked = list[Cause](), params.get("dryRun")
-    if asked not in (None, "", "All"):
-        message = f'Unsupported value: ["{asked}"]: supported values: "All"'
+    causes, value = list[Cause](), params.get("dryRun")
+    if value not in (None, "", "All"):
+        message = f'Unsupported value: ["{value}"]: supported values: "All"'
         causes.append(Cause("dryRun", message, "FieldValueNotSupported"))
     validation = params.get("fieldValidation", "")
     if validation not in _VALIDATIONS and method != "DELETE":
         causes.append(unsupported_value("fieldValidation", validation, _VALIDATIONS))
     _refuse(f"{_KINDS.get(method, 'Create')}Options", causes)
-    return asked == "All"
+    return value == "All"
 
 
 def field_manager(params: Mapping[str, str], method: str, *, applies: bool) -> str:
@@ -178,11 +178,11 @@ def _refuse(kind: str, causes: Sequence[Cause]) -> None:
 def include_object(params: Mapping[str, Any]) -> str:
     """The parameter includeObject: what the rows of a Table hold of their objects, `None`,
     `Metadata` (the default) or `Object`. Raises: StatusError 400 for another value."""
-    asked = str(params.get("includeObject", "")) or "Metadata"
-    if asked not in ("None", "Metadata", "Object"):
+    choice = str(params.get("includeObject", "")) or "Metadata"
+    if choice not in ("None", "Metadata", "Object"):
         raise StatusError(
             400,
-            f'Unable to convert to Table as requested: includeObject: Invalid value: "{asked}": '
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{choice}": '
             "must be 'Metadata', 'Object', 'None', or empty",
         )
-    return asked
+    return choice

@@ -70,14 +70,14 @@ def _unknown(value: Any, message: Message, path: str, directives: bool) -> Itera
     """The paths of fields that the type does not have."""
     fields = message.in_json
     for key, item in value.items() if isinstance(value, dict) else ():
-        here = f"{path}.{key}" if path else key
+        field_path = f"{path}.{key}" if path else key
         if key in fields:
             inner = message.of(fields[key])
             if inner is not None:
                 for part, step in _parts(item, fields[key]):
-                    yield from _unknown(part, inner, f"{here}{step}", directives)
+                    yield from _unknown(part, inner, f"{field_path}{step}", directives)
         elif not (directives and key.startswith("$")) and not (message.typed and key in TYPE_META):
-            yield here
+            yield field_path
 
 
 def _parts(value: Any, field: Field) -> Iterator[tuple[Any, str]]:
@@ -117,14 +117,14 @@ def _message_fits(message: Message) -> Check:
 def _fits(owner: Message, field: Field) -> Check:
     """The check of a field of a type."""
     scalar = _SCALARS.get(field.type)
-    one = scalar or _message_fits(owner.schema.message(field.type))
+    element_check = scalar or _message_fits(owner.schema.message(field.type))
     if field.shape is Shape.LIST:
         return lambda value: (
-            type(value) is list and all(item is not None and one(item) for item in value)
+            type(value) is list and all(item is not None and element_check(item) for item in value)
         )
     if field.shape is Shape.MAP:
-        return lambda value: type(value) is dict and all(map(one, value.values()))
-    return one
+        return lambda value: type(value) is dict and all(map(element_check, value.values()))
+    return element_check
 
 
 def _is_text(value: Any) -> bool:
@@ -162,14 +162,14 @@ def _problems(value: dict[str, Any], message: Message, path: str) -> Iterator[st
     is no time, null in a list."""
     for key, field in message.in_json.items():
         inner = message.of(field)
-        here = f"{path}.{key}" if path else key
+        field_path = f"{path}.{key}" if path else key
         for item, step in _parts(value.get(key), field):
             if item is None and field.shape is Shape.LIST:
-                yield f"{here}{step}: wanted an element, got null"
+                yield f"{field_path}{step}: wanted an element, got null"
             elif field.type in ("Time", "MicroTime") and item is not None and not _is_time(item):
-                yield f"{here}{step}: wanted an RFC 3339 time, got {_shown(item)}"
+                yield f"{field_path}{step}: wanted an RFC 3339 time, got {_shown(item)}"
             elif inner is not None and isinstance(item, dict):
-                yield from _problems(item, inner, f"{here}{step}")
+                yield from _problems(item, inner, f"{field_path}{step}")
 
 
 def _shown(value: Any) -> str:

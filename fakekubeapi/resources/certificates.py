@@ -46,18 +46,18 @@ class CertificateRequestStrategy(Strategy):
     def validate_create(self, obj: Object) -> list[Cause]:
         spec, causes = obj["spec"], super().validate_create(obj)
         if not _is_request(spec.get("request") or ""):
-            shown = "PEM block type must be CERTIFICATE REQUEST"
-            causes.append(invalid_value("spec.request", spec.get("request") or "", shown))
+            rule = "PEM block type must be CERTIFICATE REQUEST"
+            causes.append(invalid_value("spec.request", spec.get("request") or "", rule))
         signer = spec.get("signerName") or ""
         if not signer:
             causes.append(required("spec.signerName"))
         elif "/" not in signer.strip("/"):
-            shown = "should be a fully qualified domain and path of the form 'example.com/name'"
-            causes.append(invalid_value("spec.signerName", signer, shown))
+            rule = "should be a fully qualified domain and path of the form 'example.com/name'"
+            causes.append(invalid_value("spec.signerName", signer, rule))
         lasts = spec.get("expirationSeconds")
         if lasts is not None and lasts < 600:
-            shown = "may not specify a duration less than 600 seconds (10 minutes)"
-            causes.append(invalid_value("spec.expirationSeconds", lasts, shown))
+            rule = "may not specify a duration less than 600 seconds (10 minutes)"
+            causes.append(invalid_value("spec.expirationSeconds", lasts, rule))
         return causes
 
     def prepare_update(self, new: Object, old: Object, subresource: str) -> None:
@@ -81,22 +81,22 @@ class CertificateRequestStrategy(Strategy):
 
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
         causes = super().validate_update(new, old, subresource)
-        was, now = _types(old), _types(new)
+        was, new_types = _types(old), _types(new)
         may_add = {"approval": (APPROVED, DENIED), "status": (FAILED,)}.get(subresource, ())
         for kind in _FIXED:
-            if kind in was and kind not in now:
-                shown = f'updates may not remove a condition of type "{kind}"'
-                causes.append(forbidden_field("status.conditions", shown))
-            if kind in now and kind not in was and kind not in may_add:
-                shown = f'updates may not add a condition of type "{kind}"'
-                causes.append(forbidden_field("status.conditions", shown))
-        if APPROVED in now and DENIED in now:
-            shown = "Approved and Denied conditions are mutually exclusive"
-            causes.append(invalid_value("status.conditions", DENIED, shown))
-        given, had = _certificate(new), _certificate(old)
-        if had and given != had:
-            shown = "updates may not change a certificate that was issued"
-            causes.append(forbidden_field("status.certificate", shown))
+            if kind in was and kind not in new_types:
+                rule = f'updates may not remove a condition of type "{kind}"'
+                causes.append(forbidden_field("status.conditions", rule))
+            if kind in new_types and kind not in was and kind not in may_add:
+                rule = f'updates may not add a condition of type "{kind}"'
+                causes.append(forbidden_field("status.conditions", rule))
+        if APPROVED in new_types and DENIED in new_types:
+            rule = "Approved and Denied conditions are mutually exclusive"
+            causes.append(invalid_value("status.conditions", DENIED, rule))
+        new_certificate, had = _certificate(new), _certificate(old)
+        if had and new_certificate != had:
+            rule = "updates may not change a certificate that was issued"
+            causes.append(forbidden_field("status.certificate", rule))
         return causes
 
 

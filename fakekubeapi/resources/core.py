@@ -73,7 +73,7 @@ class AccountStrategy(Strategy):
 
 def _keep_names(account: Object) -> None:
     if account.get("secrets"):
-        account["secrets"] = [{"name": one.get("name", "")} for one in account["secrets"]]
+        account["secrets"] = [{"name": ref.get("name", "")} for ref in account["secrets"]]
 
 
 class LeaseStrategy(Strategy):

@@ -58,5 +58,5 @@ def empty_object(resource: Resource) -> dict[str, Any]:
     """The empty object of that resource."""
     metadata: dict[str, Any] = {}
     obj = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
-    found: dict[str, Any] = copy_json({**obj, **ZERO_VALUES.get(resource.kind, {})})
-    return found
+    copied: dict[str, Any] = copy_json({**obj, **ZERO_VALUES.get(resource.kind, {})})
+    return copied

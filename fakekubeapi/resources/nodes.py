@@ -58,18 +58,18 @@ def _default_status(node: Object) -> None:
 
 def _taint_causes(node: Object) -> list[Cause]:
     causes: list[Cause] = []
-    seen: set[tuple[str, str]] = set()
+    pairs_seen: set[tuple[str, str]] = set()
     for i, taint in enumerate((node.get("spec") or {}).get("taints") or []):
         path = f"metadata.taints[{i}]"
         key, effect = taint.get("key", ""), taint.get("effect", "")
         if effect not in _EFFECTS:
             causes.append(unsupported_value(f"{path}.effect", effect, _EFFECTS))
-        if (key, effect) in seen:
-            shown = {"Key": key, "Value": taint.get("value", ""), "Effect": effect}
-            text = duplicate_text({**shown, "TimeAdded": taint.get("timeAdded")})
+        if (key, effect) in pairs_seen:
+            words = {"Key": key, "Value": taint.get("value", ""), "Effect": effect}
+            text = duplicate_text({**words, "TimeAdded": taint.get("timeAdded")})
             rule = "taints must be unique by key and effect pair"
             causes.append(Cause(path, f"{text}: {rule}", "FieldValueDuplicate"))
-        seen.add((key, effect))
+        pairs_seen.add((key, effect))
     return causes
 
 

@@ -36,8 +36,8 @@ def to_table(resource: Resource, found: Object, now: datetime, include: str = "M
         rows[-1]["object"] = forms.get(include, _metadata(item))
         phase = (item.get("status") or {}).get("phase")
         if resource.qualified == "pods" and phase in _ENDED:
-            done = {"type": "Completed", "status": "True", "reason": phase}
-            rows[-1]["conditions"] = [{**done, "message": _ENDED[phase]}]
+            completed = {"type": "Completed", "status": "True", "reason": phase}
+            rows[-1]["conditions"] = [{**completed, "message": _ENDED[phase]}]
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",

@@ -49,10 +49,10 @@ def add_account(pod: Object, account: Object, volume: str) -> None:
     spec = pod["spec"]
     name = account["metadata"]["name"]
     spec["serviceAccountName"] = spec["serviceAccount"] = name
-    wanted = spec.get("automountServiceAccountToken")
-    if wanted is None:
-        wanted = account.get("automountServiceAccountToken")
-    if wanted is None or wanted:
+    is_mounted = spec.get("automountServiceAccountToken")
+    if is_mounted is None:
+        is_mounted = account.get("automountServiceAccountToken")
+    if is_mounted is None or is_mounted:
         _mount(spec, volume)
     if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
         spec["imagePullSecrets"] = copy_json(account["imagePullSecrets"])
@@ -60,8 +60,8 @@ def add_account(pod: Object, account: Object, volume: str) -> None:
 
 def _mount(spec: Object, volume: str) -> None:
     volumes = spec.get("volumes") or []
-    there = [v["name"] for v in volumes if str(v.get("name", "")).startswith(VOLUME_PREFIX)]
-    name = there[0] if there else volume
+    token_volumes = [v["name"] for v in volumes if str(v.get("name", "")).startswith(VOLUME_PREFIX)]
+    name = token_volumes[0] if token_volumes else volume
     needed = False
     for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
         mounts = container.get("volumeMounts") or []
@@ -69,7 +69,7 @@ def _mount(spec: Object, volume: str) -> None:
             mount = {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}
             container["volumeMounts"] = [*mounts, mount]
             needed = True
-    if needed and not there:
+    if needed and not token_volumes:
         spec["volumes"] = [*volumes, token_volume(name)]
 
 
@@ -97,7 +97,7 @@ def _names_secrets(spec: Object) -> bool:
             return True
     groups = ("initContainers", "containers", "ephemeralContainers")
     return any(
-        any("secretRef" in one for one in container.get("envFrom") or ())
+        any("secretRef" in source for source in container.get("envFrom") or ())
         or any("secretKeyRef" in (e.get("valueFrom") or {}) for e in container.get("env") or ())
         for group in groups
         for container in spec.get(group) or ()

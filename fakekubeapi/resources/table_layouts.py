@@ -87,14 +87,14 @@ def _service(item: Object, now: datetime) -> Cells:
 def _external(service: Object) -> str:
     """The column External-IP."""
     spec = service["spec"]
-    given = spec.get("externalIPs") or []
+    external_ips = spec.get("externalIPs") or []
     if spec["type"] == "ExternalName":
         return str(spec.get("externalName", ""))
     if spec["type"] != "LoadBalancer":
-        return ",".join(given) or _NONE
+        return ",".join(external_ips) or _NONE
     ingress = (service.get("status") or {}).get("loadBalancer", {}).get("ingress") or ()
-    found = [one.get("ip") or one.get("hostname", "") for one in ingress]
-    return ",".join([*found, *given]) or "<pending>"
+    ingress_addresses = [entry.get("ip") or entry.get("hostname", "") for entry in ingress]
+    return ",".join([*ingress_addresses, *external_ips]) or "<pending>"
 
 
 def _claim(item: Object, now: datetime) -> Cells:
@@ -169,9 +169,9 @@ def _node(node: Object, now: datetime) -> Cells:
     status, metadata = node.get("status") or {}, node["metadata"]
     conditions = {c["type"]: c["status"] for c in status.get("conditions", [])}
     words = {"True": "Ready", None: "Unknown"}
-    shown = words.get(conditions.get("Ready"), "NotReady")
+    status_text = words.get(conditions.get("Ready"), "NotReady")
     if (node.get("spec") or {}).get("unschedulable"):
-        shown += ",SchedulingDisabled"
+        status_text += ",SchedulingDisabled"
     labels = metadata.get("labels") or {}
     roles = {key.removeprefix(_ROLE) for key in labels if key.startswith(_ROLE)}
     if labels.get("kubernetes.io/role"):
@@ -182,7 +182,7 @@ def _node(node: Object, now: datetime) -> Cells:
         kernel += f" ({info['architecture']})"
     return [
         metadata["name"],
-        shown,
+        status_text,
         ",".join(sorted(roles - {""})) or _NONE,
         _age(node, now),
         info.get("kubeletVersion", ""),
@@ -195,8 +195,8 @@ def _node(node: Object, now: datetime) -> Cells:
 
 
 def _address(status: Object, kind: str) -> str:
-    found = [a["address"] for a in status.get("addresses") or () if a["type"] == kind]
-    return found[0] if found else _NONE
+    addresses = [a["address"] for a in status.get("addresses") or () if a["type"] == kind]
+    return addresses[0] if addresses else _NONE
 
 
 def _event(event: Object, now: datetime) -> Cells:
@@ -253,15 +253,15 @@ def _pod_status(pod: Object) -> str:
     status = pod.get("status") or {}
     if "deletionTimestamp" in pod["metadata"]:
         return "Terminating"
-    shown = status.get("reason") or status.get("phase", "Unknown")
+    status_text = status.get("reason") or status.get("phase", "Unknown")
     for condition in status.get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition.get("reason") == "SchedulingGated":
-            shown = "SchedulingGated"
+            status_text = "SchedulingGated"
     for container in status.get("containerStatuses") or ():
         state = container.get("state") or {}
         for kind in ("waiting", "terminated"):
-            shown = (state.get(kind) or {}).get("reason") or shown
-    return str(shown)
+            status_text = (state.get(kind) or {}).get("reason") or status_text
+    return str(status_text)
 
 
 PLAIN: Final[Layout] = (_columns("Name,Age"), _plain)

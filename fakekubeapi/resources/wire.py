@@ -29,8 +29,8 @@ _MICROSECONDS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6,9}(Z|[+
 def as_written(value: dict[str, Any], message: Message) -> dict[str, Any]:
     """A copy of a body of the right types (`check_shape`), as the API server would write it.
     Raises: ValueError that says what is no quantity, or no base64."""
-    written = _plan(message).written(value)
-    return {key: value[key] for key in TYPE_META if value.get(key) is not None} | written
+    fields = _plan(message).written(value)
+    return {key: value[key] for key in TYPE_META if value.get(key) is not None} | fields
 
 
 class _Plan:
@@ -45,18 +45,18 @@ class _Plan:
         }
 
     def written(self, value: dict[str, Any]) -> dict[str, Any]:
-        made: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for key, item in value.items():
             convert = self._converts.get(key)
             if convert is None or item is None:
                 continue
             converted = convert(item)
             if converted or key in self._kept:
-                made[key] = converted
+                result[key] = converted
         for key, zero in self._filled.items():
-            if key not in made:
-                made[key] = copy_json(zero)
-        return made
+            if key not in result:
+                result[key] = copy_json(zero)
+        return result
 
 
 @functools.cache
@@ -71,17 +71,17 @@ def _zero(owner: Message, field: Field) -> Any:
 
 def _convert(owner: Message, field: Field) -> Convert:
     """How a value of the field is written that is not null."""
-    one = _convert_one(owner.of(field), field)
+    convert = _convert_one(owner.of(field), field)
     if field.shape is Shape.LIST:
-        return lambda value: [one(item) for item in value] if isinstance(value, list) else value
+        return lambda value: [convert(item) for item in value] if isinstance(value, list) else value
     if field.shape is Shape.MAP:
-        of_item = _MAPPED.get(field.type, one)
+        of_item = _MAPPED.get(field.type, convert)
         return lambda value: (
             {key: of_item(item) for key, item in value.items()}
             if isinstance(value, dict)
             else value
         )
-    return one
+    return convert
 
 
 def _convert_one(inner: Message | None, field: Field) -> Convert:
@@ -154,8 +154,8 @@ def _micro_time(text: Any) -> Any:
 
 
 def _in_utc(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
+    time = datetime.fromisoformat(text)
+    return time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
 
 
 _SCALARS: Final = {"Quantity": _amount, "Time": _time, "MicroTime": _micro_time}

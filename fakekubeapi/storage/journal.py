@@ -129,9 +129,9 @@ class Journal:
 
 def _write_all(file: IO[bytes], data: bytes) -> None:
     """Write all of it to an unbuffered file; such a one may take a part at a time."""
-    left = memoryview(data)
-    while left:
-        left = left[file.write(left) :]
+    unwritten = memoryview(data)
+    while unwritten:
+        unwritten = unwritten[file.write(unwritten) :]
 
 
 def _line(entry: Entry) -> bytes:

@@ -37,9 +37,9 @@ class _Parser:
         return token
 
     def terms(self) -> list[Term]:
-        found: list[Term] = []
+        parsed: list[Term] = []
         while self._peek():
-            found.append(self._term())
+            parsed.append(self._term())
             token = self._next()
             if token not in ("", ","):
                 raise bad_request(f"found '{token}', expected: ',' or 'end of string'")
@@ -47,7 +47,7 @@ class _Parser:
                 not self._peek() or self._peek() in ("=", "==", "!=", ",", "(", ")")
             ):
                 raise bad_request(f"found '{self._peek()}', expected: identifier after ','")
-        return found
+        return parsed
 
     def _term(self) -> Term:
         absent = self._peek() == "!"

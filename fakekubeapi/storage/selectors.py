@@ -44,11 +44,11 @@ def field_selector(text: str, supported: Sequence[str], *, own: bool = True) -> 
     for raw in filter(None, (part.strip() for part in text.split(","))):
         key, operator, value = _split_term(raw)
         if key not in supported:
-            known = ", ".join(f'"{one}"' for one in supported)
+            names = ", ".join(f'"{name}"' for name in supported)
             raise bad_request(
                 f"field label not supported: {key}"
                 if own
-                else f'"{key}" is not a known field selector: only {known}'
+                else f'"{key}" is not a known field selector: only {names}'
             )
         terms.append((key, operator == "!=", value))
     return lambda obj: all((field_value(obj, k) != v) is negated for k, negated, v in terms)

@@ -151,11 +151,11 @@ def _event_of(change: Change, options: WatchOptions) -> Event | None:
     kind = _SEEN_AS[before, after]
     if kind is None:
         return None
-    shown = change.object
+    obj = change.object
     if kind == "DELETED" and change.type != "DELETED" and change.previous is not None:
         metadata = {**change.previous["metadata"], "resourceVersion": str(change.revision)}
-        shown = {**change.previous, "metadata": metadata}
-    return {"type": kind, "object": shown}
+        obj = {**change.previous, "metadata": metadata}
+    return {"type": kind, "object": obj}
 
 
 # By whether the object matched before and matches after the change.

@@ -27,12 +27,12 @@ def admit_service_account(store: Store, ids: Ids, pod: Object) -> None:
         if problem:
             raise forbidden("pods", name, problem)
         return
-    wanted = pod["spec"].get("serviceAccountName") or DEFAULT_ACCOUNT
-    account = store.get(Key("serviceaccounts", namespace, wanted))
+    account_name = pod["spec"].get("serviceAccountName") or DEFAULT_ACCOUNT
+    account = store.get(Key("serviceaccounts", namespace, account_name))
     if account is None:
         why = (
-            f"error looking up service account {namespace}/{wanted}: "
-            f'serviceaccount "{wanted}" not found'
+            f"error looking up service account {namespace}/{account_name}: "
+            f'serviceaccount "{account_name}" not found'
         )
         raise forbidden("pods", name, why)
     add_account(pod, account, VOLUME_PREFIX + ids.hex(5))

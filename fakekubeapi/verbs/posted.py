@@ -22,12 +22,12 @@ def posted(route: Route, body: Any, *, complete: bool = True) -> Object:
     resource = route.resource
     if not isinstance(body, dict):
         raise bad_request(f"the request body must be a {resource.kind} object, got {body!r}")
-    for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
-        if (body.get(field) or wanted) != wanted:
+    for field, expected_value in (("kind", resource.kind), ("apiVersion", resource.api_version)):
+        if (body.get(field) or expected_value) != expected_value:
             kind = body.get("kind") or resource.kind
             version = body.get("apiVersion") or resource.api_version
-            shown = version.rpartition("/")[2]
-            raise undecodable(kind, shown, _no_conversion(route, version, kind), resource.kind)
+            short = version.rpartition("/")[2]
+            raise undecodable(kind, short, _no_conversion(route, version, kind), resource.kind)
     check_shape(body, route.message)
     obj: Object = {"kind": resource.kind, "apiVersion": resource.api_version}
     obj.update(written(route.message, body) if complete else without_null(body))
@@ -37,8 +37,8 @@ def posted(route: Route, body: Any, *, complete: bool = True) -> Object:
     if not resource.namespaced:
         metadata.pop("namespace", None)
         return obj
-    given = metadata.setdefault("namespace", route.namespace)
-    if given != route.namespace:
+    namespace = metadata.setdefault("namespace", route.namespace)
+    if namespace != route.namespace:
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
@@ -50,8 +50,8 @@ def _no_conversion(route: Route, version: str, kind: str) -> str:
     resource = route.resource
     if message := route.schema.kind_message(version, kind):
         group = resource.group.partition(".")[0] or "core"
-        found = f"{message.version}.{message.kind}"
-        return f"converting ({found}) to ({group}.{resource.kind}): unknown conversion"
+        source = f"{message.version}.{message.kind}"
+        return f"converting ({source}) to ({group}.{resource.kind}): unknown conversion"
     scheme = "pkg/api/legacyscheme/scheme.go:30"
     return f'no kind "{kind}" is registered for version "{version}" in scheme "{scheme}"'
 
@@ -71,11 +71,11 @@ def appliable(route: Route, body: Any) -> Object:
     resource = route.resource
     if not isinstance(body, dict):
         raise bad_request(f"an applied object must be a {resource.kind} object, got {body!r}")
-    for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
-        if body.get(field) != wanted:
+    for field, expected_value in (("kind", resource.kind), ("apiVersion", resource.api_version)):
+        if body.get(field) != expected_value:
             version = str(body.get("apiVersion") or "")
-            shown = version if "/" in version else f"/{version}"
-            raise bad_request(f"invalid object type: {shown}, Kind={body.get('kind') or ''}")
+            version_text = version if "/" in version else f"/{version}"
+            raise bad_request(f"invalid object type: {version_text}, Kind={body.get('kind') or ''}")
     given = body.get("metadata") or {}
     if isinstance(given, dict) and given.get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")

@@ -73,9 +73,9 @@ class Reviews:
     def user_of(self, token: str, clock: Clock, audiences: Sequence[str] = (ISSUER,)) -> User:
         """Who a bearer token belongs to, for one of these audiences. Raises: StatusError 401 that
         says why it is not taken."""
-        known = self.users.of_token(token)
-        if known is not None:
-            return known
+        user = self.users.of_token(token)
+        if user is not None:
+            return user
         claims = read(self._key, token) if self._key else None
         if claims is None:
             raise StatusError(401, "invalid bearer token")
@@ -101,7 +101,7 @@ class Reviews:
         else:
             claims = read(self._key, spec["token"]) if self._key else None
             own = audiences if claims is None else claims["aud"]
-            common = [one for one in audiences if one in own]
+            common = [audience for audience in audiences if audience in own]
             status = {"authenticated": True, "user": user.info(), "audiences": common}
         return _answered(body, "TokenReview", f"{_GROUP}/v1", status)
 
@@ -121,15 +121,15 @@ class Reviews:
         causes = _access_causes(spec, names_user=not is_self)
         if causes:
             raise invalid(resource.kind, resource.group, "", causes)
-        wanted = _attributes(spec, user if is_self else None)
-        if route.namespace and wanted.namespace != route.namespace:
+        attributes = _attributes(spec, user if is_self else None)
+        if route.namespace and attributes.namespace != route.namespace:
             cause = invalid_value(
                 "spec.resourceAttributes.namespace",
-                wanted.namespace,
+                attributes.namespace,
                 "must match metadata.namespace",
             )
             raise invalid(resource.kind, resource.group, "", [cause])
-        decision = self.access.decide(wanted)
+        decision = self.access.decide(attributes)
         status: dict[str, Any] = {"allowed": decision.allowed}
         if decision.denied:
             status["denied"] = True
@@ -140,10 +140,10 @@ class Reviews:
     # -- parts ---------------------------------------------------------------------------------
 
     def _found(self, plural: str, namespace: str, name: str) -> Object:
-        found = self.store.get(Key(plural, namespace, name))
-        if found is None:
+        obj = self.store.get(Key(plural, namespace, name))
+        if obj is None:
             raise not_found(plural, name)
-        return found
+        return obj
 
     def _bound(self, route: Route, ref: Any) -> dict[str, Any]:
         """The claims about the object that the token is bound to; {} if there is none."""
@@ -152,22 +152,22 @@ class Reviews:
         kind, name = ref.get("kind") or "", ref.get("name") or ""
         if kind not in _BOUND_TO or (ref.get("apiVersion") or "v1") != "v1":
             version = ref.get("apiVersion") or ""
-            shown = f"{version if '/' in version else '/' + version}, Kind={kind}"
-            raise bad_request(f"cannot bind token to object of type {shown}")
+            type_text = f"{version if '/' in version else '/' + version}, Kind={kind}"
+            raise bad_request(f"cannot bind token to object of type {type_text}")
         namespace = "" if kind == "Node" else route.namespace or ""
-        found = self._found(_BOUND_TO[kind], namespace, name)
-        claims: dict[str, Any] = {kind.lower(): _ref(found)}
+        target = self._found(_BOUND_TO[kind], namespace, name)
+        claims: dict[str, Any] = {kind.lower(): _ref(target)}
         if kind == "Pod":
-            if (found["spec"].get("serviceAccountName") or "") != route.name:
+            if (target["spec"].get("serviceAccountName") or "") != route.name:
                 raise bad_request(
                     f'cannot bind token for serviceaccount "{route.name}" to pod running with '
                     "different serviceaccount name."
                 )
-            node = found["spec"].get("nodeName")
+            node = target["spec"].get("nodeName")
             if node:
-                there = self.store.get(Key("nodes", "", node))
-                claims["node"] = _ref(there) if there else {"name": node}
-        if ref.get("uid") and ref["uid"] != found["metadata"]["uid"]:
+                node_object = self.store.get(Key("nodes", "", node))
+                claims["node"] = _ref(node_object) if node_object else {"name": node}
+        if ref.get("uid") and ref["uid"] != target["metadata"]["uid"]:
             raise conflict(
                 kind,
                 name,
@@ -208,22 +208,24 @@ class Reviews:
         if claims["exp"] <= clock.wall_ns() // 10**9:
             return "service account token has expired"
         if not set(claims["aud"]) & set(audiences):
-            given, wanted = _listed(claims["aud"]), _listed(audiences)
-            return f"token audiences {given} is invalid for the target audiences {wanted}"
+            own, target = _listed(claims["aud"]), _listed(audiences)
+            return f"token audiences {own} is invalid for the target audiences {target}"
         private = claims["kubernetes.io"]
         namespace, account = private["namespace"], private["serviceaccount"]
-        found = self.store.get(Key("serviceaccounts", namespace, account["name"]))
-        if found is None:
+        account_object = self.store.get(Key("serviceaccounts", namespace, account["name"]))
+        if account_object is None:
             return f'serviceaccounts "{account["name"]}" not found'
-        if found["metadata"]["uid"] != account["uid"]:
-            uid = found["metadata"]["uid"]
+        if account_object["metadata"]["uid"] != account["uid"]:
+            uid = account_object["metadata"]["uid"]
             return f"service account UID ({uid}) does not match claim ({account['uid']})"
         for kind, plural in _BOUND_TO.items():
             bound = private.get(kind.lower())
             if bound is None or (kind == "Node" and "pod" in private):
                 continue
-            there = self.store.get(Key(plural, "" if kind == "Node" else namespace, bound["name"]))
-            if there is None or there["metadata"]["uid"] != bound.get("uid"):
+            target_now = self.store.get(
+                Key(plural, "" if kind == "Node" else namespace, bound["name"])
+            )
+            if target_now is None or target_now["metadata"]["uid"] != bound.get("uid"):
                 return "service account token has been invalidated"
         return ""
 
@@ -239,10 +241,10 @@ def _listed(words: Sequence[str]) -> str:
 def _check_names(route: Route, given: Object) -> None:
     """Check that a token request names nobody else."""
     causes: list[Cause] = []
-    for key, wanted in (("name", route.name), ("namespace", route.namespace)):
-        if (given.get(key) or wanted) != wanted:
-            shown = f"must match the service account {key} if specified"
-            causes.append(invalid_value(f"metadata.{key}", given[key], shown))
+    for key, expected_value in (("name", route.name), ("namespace", route.namespace)):
+        if (given.get(key) or expected_value) != expected_value:
+            rule = f"must match the service account {key} if specified"
+            causes.append(invalid_value(f"metadata.{key}", given[key], rule))
     if causes:
         raise invalid("TokenRequest", _GROUP, route.name, causes)
 
@@ -251,11 +253,11 @@ def _check_request(route: Route, given: Object, account: Object, lasts_s: int) -
     """Check the metadata and the lifetime of a token request."""
     causes: list[Cause] = []
     if lasts_s < SHORTEST_S:
-        shown = "may not specify a duration less than 10 minutes"
-        causes.append(invalid_value("spec.expirationSeconds", lasts_s, shown))
+        rule = "may not specify a duration less than 10 minutes"
+        causes.append(invalid_value("spec.expirationSeconds", lasts_s, rule))
     if lasts_s > LONGEST_S:
-        shown = "may not specify a duration larger than 2^32 seconds"
-        causes.append(invalid_value("spec.expirationSeconds", lasts_s, shown))
+        rule = "may not specify a duration larger than 2^32 seconds"
+        causes.append(invalid_value("spec.expirationSeconds", lasts_s, rule))
     if causes:
         raise invalid("TokenRequest", _GROUP, given.get("name") or "", causes)
     uid = account["metadata"]["uid"]
@@ -289,33 +291,33 @@ def _access_causes(spec: dict[str, Any], *, names_user: bool) -> list[Cause]:
     causes: list[Cause] = []
     resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and other is not None:
-        shown = "cannot be specified in combination with resourceAttributes"
-        causes.append(invalid_value("spec.nonResourceAttributes", other, shown))
+        rule = "cannot be specified in combination with resourceAttributes"
+        causes.append(invalid_value("spec.nonResourceAttributes", other, rule))
     if resource is None and other is None:
-        shown = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        causes.append(invalid_value("spec.resourceAttributes", None, shown))
+        rule = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        causes.append(invalid_value("spec.resourceAttributes", None, rule))
     if names_user and not spec.get("user") and not spec.get("groups"):
-        shown = "at least one of user or group must be specified"
-        causes.append(invalid_value("spec.user", "", shown))
+        rule = "at least one of user or group must be specified"
+        causes.append(invalid_value("spec.user", "", rule))
     return causes
 
 
 def _attributes(spec: dict[str, Any], user: User | None) -> Attributes:
-    wanted = spec.get("resourceAttributes") or {}
+    attributes = spec.get("resourceAttributes") or {}
     other = spec.get("nonResourceAttributes") or {}
     return Attributes(
         user=user.name if user else spec.get("user") or "",
         groups=user.groups if user else tuple(spec.get("groups") or ()),
-        verb=wanted.get("verb") or other.get("verb") or "",
-        api_group=wanted.get("group") or "",
-        resource=wanted.get("resource") or "",
-        subresource=wanted.get("subresource") or "",
-        name=wanted.get("name") or "",
-        namespace=wanted.get("namespace") or "",
+        verb=attributes.get("verb") or other.get("verb") or "",
+        api_group=attributes.get("group") or "",
+        resource=attributes.get("resource") or "",
+        subresource=attributes.get("subresource") or "",
+        name=attributes.get("name") or "",
+        namespace=attributes.get("namespace") or "",
         path=other.get("path") or "",
     )
 
 
 def _answered(body: Any, kind: str, api_version: str, status: dict[str, Any]) -> Object:
-    given = {key: value for key, value in (body or {}).items() if key in ("metadata", "spec")}
-    return {"kind": kind, "apiVersion": api_version, "metadata": {}, **given, "status": status}
+    parts = {key: value for key, value in (body or {}).items() if key in ("metadata", "spec")}
+    return {"kind": kind, "apiVersion": api_version, "metadata": {}, **parts, "status": status}

@@ -19,5 +19,5 @@ def require_known_patch(message: Message, content_type: str, patch: Any, patched
     brought = patched if content_type == JSON_PATCH else patch
     strategic = content_type == STRATEGIC_PATCH
     if why := unknown_fields(brought, message, directives=strategic):
-        shown = as_go_prints(patch) if strategic else encode(patched).decode()
-        raise invalid("", "", "", [invalid_value("patch", shown, why)])
+        patch_text = as_go_prints(patch) if strategic else encode(patched).decode()
+        raise invalid("", "", "", [invalid_value("patch", patch_text, why)])

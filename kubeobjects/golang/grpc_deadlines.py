@@ -40,15 +40,15 @@ async def within_deadline(call: Awaitable[Any], timeout_s: float | None) -> Any:
     Raises `grpc.aio.AioRpcError`, for a deadline that has passed with Go's code and text."""
     import grpc.aio  # heavy, and of no use in virtual time
 
-    now = asyncio.get_running_loop().time
-    began_s = now()
+    time_s = asyncio.get_running_loop().time
+    began_s = time_s()
     try:
         return await call
     except grpc.aio.AioRpcError as error:
         if timeout_s is None:
             raise
         details = error.details() or ""
-        code, text = told(error.code().name, details, now() - began_s, timeout_s)
+        code, text = told(error.code().name, details, time_s() - began_s, timeout_s)
         if text == details:
             raise
         raise grpc.aio.AioRpcError(

@@ -68,13 +68,13 @@ def _toleration_text_causes(text: str) -> Iterator[Cause]:
     if not text:
         return
     try:
-        told = json.loads(text)
+        tolerations = json.loads(text)
     except (ValueError, RecursionError) as error:
         yield invalid_value(_PATH, TOLERATIONS, str(error))
         return
-    if isinstance(told, list) and all(map(_is_toleration, told)):
-        yield from toleration_causes(told, f"{_PATH}.{TOLERATIONS}")
-    elif told is not None:
+    if isinstance(tolerations, list) and all(map(_is_toleration, tolerations)):
+        yield from toleration_causes(tolerations, f"{_PATH}.{TOLERATIONS}")
+    elif tolerations is not None:
         yield invalid_value(_PATH, TOLERATIONS, "tolerations are a list of objects")
 
 
@@ -100,8 +100,8 @@ def _apparmor_causes(key: str, profile: str, containers: Iterable[Any]) -> Itera
     name = key.removeprefix(APPARMOR)
     if name not in containers:
         yield invalid_value(f"{_PATH}[{key}]", name, "container not found")
-    known = profile in ("", "runtime/default", "unconfined") or profile.startswith(LOCAL)
-    if not known:
+    is_valid = profile in ("", "runtime/default", "unconfined") or profile.startswith(LOCAL)
+    if not is_valid:
         text = f"invalid AppArmor profile name: {quoted(profile)}"
         yield invalid_value(f"{_PATH}[{key}]", profile, text)
 
@@ -115,19 +115,19 @@ def matching_profile_causes(pod: Object, containers: list[tuple[str, Object]]) -
     annotations = pod["metadata"].get("annotations") or {}
     spec = pod["spec"]
     context = spec.get("securityContext") or {}
-    told = annotations.get(SECCOMP_OF_POD)
-    yield from _mismatch("seccomp", told, context.get("seccompProfile"), "spec", _SECCOMP_WORDS)
+    note = annotations.get(SECCOMP_OF_POD)
+    yield from _mismatch("seccomp", note, context.get("seccompProfile"), "spec", _SECCOMP_WORDS)
     for path, container in containers:
-        told = annotations.get(SECCOMP + (container.get("name") or ""))
+        note = annotations.get(SECCOMP + (container.get("name") or ""))
         profile = (container.get("securityContext") or {}).get("seccompProfile")
-        yield from _mismatch("seccomp", told, profile, path, _SECCOMP_WORDS)
+        yield from _mismatch("seccomp", note, profile, path, _SECCOMP_WORDS)
     if (spec.get("os") or {}).get("name") == "windows":
         return
     for path, container in containers:
-        told = annotations.get(APPARMOR + (container.get("name") or ""))
+        note = annotations.get(APPARMOR + (container.get("name") or ""))
         own = (container.get("securityContext") or {}).get("appArmorProfile")
         profile = context.get("appArmorProfile") if own is None else own
-        yield from _mismatch("apparmor", told, profile, path, _APPARMOR_WORDS)
+        yield from _mismatch("apparmor", note, profile, path, _APPARMOR_WORDS)
 
 
 def _mismatch(
@@ -140,10 +140,10 @@ def _mismatch(
     if told is None or profile is None:
         return
     field = "seccompProfile" if what == "seccomp" else "appArmorProfile"
-    here, kind = f"{path}.securityContext.{field}", profile.get("type") or ""
+    field_of, kind = f"{path}.securityContext.{field}", profile.get("type") or ""
     local = kind == "Localhost"
     if told not in words.get(kind, (told,)) or (local and not told.startswith(LOCAL)):
-        yield forbidden_field(f"{here}.type", f"{what} type in annotation and field must match")
+        yield forbidden_field(f"{field_of}.type", f"{what} type in annotation and field must match")
     elif local and told.removeprefix(LOCAL) != profile.get("localhostProfile"):
         text = f"{what} profile in annotation and field must match"
-        yield forbidden_field(f"{here}.localhostProfile", text)
+        yield forbidden_field(f"{field_of}.localhostProfile", text)

@@ -152,9 +152,9 @@ def _default_requests(container: Fields) -> None:
     """Requests are the limits, resource by resource, unless they are written."""
     for resources in _object(container.get("resources")):
         if isinstance(resources.get("limits"), dict) and resources["limits"]:
-            written = resources.get("requests") or {}
-            missing = {k: v for k, v in resources["limits"].items() if k not in written}
-            resources["requests"] = {**written, **missing}
+            requests = resources.get("requests") or {}
+            missing = {k: v for k, v in resources["limits"].items() if k not in requests}
+            resources["requests"] = {**requests, **missing}
 
 
 def _default_host_ports(container: Fields, *, host_network: bool) -> None:

@@ -78,15 +78,15 @@ def _claim_causes(claim: Object, path: str, names: set[str]) -> Iterator[Cause]:
     sources = {
         field: claim.get(field) for field in ("resourceClaimName", "resourceClaimTemplateName")
     }
-    given = {field: source for field, source in sources.items() if source is not None}
-    shown = {"Name": name, **{f"R{field[1:]}": source for field, source in sources.items()}}
-    if len(given) > 1:
+    sources_given = {field: source for field, source in sources.items() if source is not None}
+    fields_shown = {"Name": name, **{f"R{field[1:]}": source for field, source in sources.items()}}
+    if len(sources_given) > 1:
         text = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-        yield invalid_value(path, shown, text)
-    if not given:
+        yield invalid_value(path, fields_shown, text)
+    if not sources_given:
         text = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-        yield invalid_value(path, shown, text)
-    for field, source in given.items():
+        yield invalid_value(path, fields_shown, text)
+    for field, source in sources_given.items():
         yield from subdomain(source, f"{path}.{field}")
 
 
@@ -103,8 +103,8 @@ def pod_field_causes(pod: Object, *, static: bool = False) -> Iterator[Cause]:
     yield from affinity_causes(spec.get("affinity") or {})
     yield from dns_causes(spec)
     for i, gate in enumerate(spec.get("readinessGates") or ()):
-        kind, here = gate.get("conditionType") or "", f"spec.readinessGates[{i}].conditionType"
-        yield from invalid_texts(here, kind, qualified_name_problems(kind))
+        kind, gate_path = gate.get("conditionType") or "", f"spec.readinessGates[{i}].conditionType"
+        yield from invalid_texts(gate_path, kind, qualified_name_problems(kind))
     yield from gate_causes(spec.get("schedulingGates") or ())
     yield from spread_causes(spec.get("topologySpreadConstraints") or ())
     yield from host_process_causes(spec)

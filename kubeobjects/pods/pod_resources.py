@@ -44,12 +44,12 @@ def _consistency_causes(spec: Object, resources: Object, path: str) -> Iterator[
                 continue
             if amount.nano > parse(str(of_pod[name])).nano:
                 text = f"must be greater than or equal to aggregate container {which} of {amount}"
-                shown = canonical(str(of_pod[name]))
-                yield invalid_value(f"{path}.{which}[{name}]", shown, text)
+                amount_text = canonical(str(of_pod[name]))
+                yield invalid_value(f"{path}.{which}[{name}]", amount_text, text)
     limits = resources.get("limits") or {}
     for i, container in enumerate(spec.get("containers") or ()):
         for name, amount in ((container.get("resources") or {}).get("limits") or {}).items():
             if name in limits and parse(str(amount)).nano > parse(str(limits[name])).nano:
                 text = f"must be less than or equal to pod limits of {canonical(str(limits[name]))}"
-                here = f"{path}.containers[{i}][{name}].limits"
-                yield invalid_value(here, canonical(str(amount)), text)
+                limit_path = f"{path}.containers[{i}][{name}].limits"
+                yield invalid_value(limit_path, canonical(str(amount)), text)

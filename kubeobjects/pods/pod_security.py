@@ -77,7 +77,7 @@ def _namespace_of(sysctl: str) -> str:
 def _with_points(sysctl: str) -> str:
     """The name with points between its parts. Parts may be parted by slashes, in which case points
     stand for slashes."""
-    first = next((one for one in sysctl if one in "./"), ".")
+    first = next((character for character in sysctl if character in "./"), ".")
     return sysctl if first == "." else sysctl.translate({ord("."): "/", ord("/"): "."})
 
 
@@ -86,13 +86,13 @@ def host_user_causes(spec: Object) -> Iterator[Cause]:
     if spec.get("hostUsers") is not False:
         return
     text = "when `hostUsers` is false"
-    for field, shown in (
+    for field, printed_name in (
         ("hostNetwork", "hostNetwork"),
         ("hostPID", "HostPID"),
         ("hostIPC", "HostIPC"),
     ):
         if spec.get(field):
-            yield forbidden_field(f"spec.{shown}", text)
+            yield forbidden_field(f"spec.{printed_name}", text)
     for path, container in containers_of(spec):
         if container.get("volumeDevices"):
             yield forbidden_field(f"{path}.volumeDevices", text)

@@ -58,9 +58,9 @@ def _terms(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
         terms = affinity.get(kind) or {}
         yield from terms.get(_REQUIRED) or ()
         yield from (
-            one["podAffinityTerm"]
-            for one in terms.get(_PREFERRED) or ()
-            if "podAffinityTerm" in one
+            term["podAffinityTerm"]
+            for term in terms.get(_PREFERRED) or ()
+            if "podAffinityTerm" in term
         )
     yield from spec.get("topologySpreadConstraints") or ()
 
@@ -84,12 +84,12 @@ def _take_profiles(pod: dict[str, Any]) -> None:
     the pod's anyway."""
     of_pod = (pod["spec"].get("securityContext") or {}).get("appArmorProfile")
     annotations = pod["metadata"].get("annotations") or {}
-    for container in (one for group in GROUPS for one in pod["spec"].get(group) or ()):
+    for container in (item for group in GROUPS for item in pod["spec"].get(group) or ()):
         context = container.get("securityContext")
-        told = annotations.get(APPARMOR + (container.get("name") or ""))
-        if told is None or (context or {}).get("appArmorProfile") is not None:
+        annotation = annotations.get(APPARMOR + (container.get("name") or ""))
+        if annotation is None or (context or {}).get("appArmorProfile") is not None:
             continue
-        profile = _profile(told)
+        profile = _profile(annotation)
         if profile is None or profile == of_pod or any(apparmor_causes(profile, "")):
             continue
         container["securityContext"] = {**(context or {}), "appArmorProfile": profile}

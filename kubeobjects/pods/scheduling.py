@@ -55,10 +55,10 @@ def affinity_causes(affinity: Object) -> Iterator[Cause]:
         for i, term in enumerate(terms.get(_REQUIRED) or ()):
             yield from _term_causes(term, f"{path}.{kind}.{_REQUIRED}[{i}]")
         for i, weighted in enumerate(terms.get(_PREFERRED) or ()):
-            here = f"{path}.{kind}.{_PREFERRED}[{i}]"
-            yield from _weight_causes(weighted, here)
+            term_path = f"{path}.{kind}.{_PREFERRED}[{i}]"
+            yield from _weight_causes(weighted, term_path)
             yield from _term_causes(
-                weighted.get("podAffinityTerm") or {}, f"{here}.podAffinityTerm"
+                weighted.get("podAffinityTerm") or {}, f"{term_path}.podAffinityTerm"
             )
 
 
@@ -77,21 +77,21 @@ def _node_affinity_causes(affinity: Object, path: str) -> Iterator[Cause]:
         for i, term in enumerate(needed.get("nodeSelectorTerms") or ()):
             yield from _node_term_causes(term, f"{field}[{i}]", values_too=True)
     for i, weighted in enumerate(affinity.get(_PREFERRED) or ()):
-        here = f"{path}.{_PREFERRED}[{i}]"
-        yield from _weight_causes(weighted, here)
+        term_path = f"{path}.{_PREFERRED}[{i}]"
+        yield from _weight_causes(weighted, term_path)
         preference = weighted.get("preference") or {}
-        yield from _node_term_causes(preference, f"{here}.preference", values_too=False)
+        yield from _node_term_causes(preference, f"{term_path}.preference", values_too=False)
 
 
 def _node_term_causes(term: Object, path: str, *, values_too: bool) -> Iterator[Cause]:
     """Expressions about labels, then about fields of nodes. Values of labels have to be ones only
     where the pod cannot do without (`values_too`)."""
     for i, expression in enumerate(term.get("matchExpressions") or ()):
-        here = f"{path}.matchExpressions[{i}]"
-        yield from _node_operator_causes(expression, here)
-        yield from label_key_causes(expression.get("key") or "", f"{here}.key")
+        expression_path = f"{path}.matchExpressions[{i}]"
+        yield from _node_operator_causes(expression, expression_path)
+        yield from label_key_causes(expression.get("key") or "", f"{expression_path}.key")
         if values_too:
-            yield from value_causes(expression, here)
+            yield from value_causes(expression, expression_path)
     for i, expression in enumerate(term.get("matchFields") or ()):
         yield from _node_field_causes(expression, f"{path}.matchFields[{i}]")
 
@@ -159,9 +159,9 @@ def _key_causes(term: Object, path: str) -> Iterator[Cause]:
             text = "exists in both matchLabelKeys and labelSelector"
             yield invalid_value(f"{path}[{places[key]}]", key, text)
         selected.add(key)
-    others = set(keys["mismatchLabelKeys"])
+    mismatch_keys = set(keys["mismatchLabelKeys"])
     for i, key in enumerate(keys["matchLabelKeys"]):
-        if key in others:
+        if key in mismatch_keys:
             text = "exists in both matchLabelKeys and mismatchLabelKeys"
             yield invalid_value(f"{path}.matchLabelKeys[{i}]", key, text)
 
@@ -169,9 +169,7 @@ def _key_causes(term: Object, path: str) -> Iterator[Cause]:
 def spread_causes(constraints: Sequence[Object]) -> Iterator[Cause]:
     """What is wrong with how pods are to be spread. Of two constraints of one kind, the first is
     one too many."""
-    kinds = [
-        (one.get("topologyKey") or "", one.get("whenUnsatisfiable") or "") for one in constraints
-    ]
+    kinds = [(c.get("topologyKey") or "", c.get("whenUnsatisfiable") or "") for c in constraints]
     later = Counter(kinds)
     for i, (constraint, kind) in enumerate(zip(constraints, kinds, strict=True)):
         path = f"spec.topologySpreadConstraints[{i}]"
@@ -238,9 +236,9 @@ def _operator_causes(operator: str, value: str, path: str) -> Iterator[Cause]:
         if value:
             yield invalid_value(field, value, "value must be empty when `operator` is 'Exists'")
     else:
-        known: tuple[Any, ...] = ("Equal", "Exists")
-        known += ("Lt", "Gt") if operator in ("Lt", "Gt") else ()
-        yield unsupported_value(field, operator, known)
+        operators: tuple[Any, ...] = ("Equal", "Exists")
+        operators += ("Lt", "Gt") if operator in ("Lt", "Gt") else ()
+        yield unsupported_value(field, operator, operators)
 
 
 def gate_causes(gates: Iterable[Object]) -> Iterator[Cause]:

@@ -98,5 +98,5 @@ def host_process_causes(spec: Object) -> Iterator[Cause]:
 def _on_host(owner: Object) -> bool | None:
     """What a pod or container says of it; None: nothing."""
     options = (owner.get("securityContext") or {}).get("windowsOptions") or {}
-    said: bool | None = options.get("hostProcess")
-    return said
+    on_host: bool | None = options.get("hostProcess")
+    return on_host

@@ -22,13 +22,13 @@ def internal(value: Mapping[str, Any], message: Message) -> dict[str, Any]:
     {'Add': ['KILL'], 'Drop': None}
     """
     fields = {field.go_name: field for field in message.in_json.values()}
-    shown = {}
+    internal_fields = {}
     for word in message.schema.internal(message.name):
         name, _, constant = word.partition("=")
-        shown[name] = (
+        internal_fields[name] = (
             json.loads(constant) if constant else _shown(value, fields[name.lower()], message)
         )
-    return shown
+    return internal_fields
 
 
 def _shown(value: Mapping[str, Any], field: Field, owner: Message) -> Any:
@@ -44,5 +44,5 @@ def _shown(value: Mapping[str, Any], field: Field, owner: Message) -> Any:
 
 
 def _single(value: Any, message: Message | None) -> Any:
-    known = message is not None and message.schema.has_internal(message.name)
-    return internal(value, message) if message is not None and known else value
+    has_internal = message is not None and message.schema.has_internal(message.name)
+    return internal(value, message) if message is not None and has_internal else value

@@ -146,13 +146,13 @@ class Message:
     def in_json(self) -> Mapping[str, Field]:
         """The fields of its objects in JSON by name, also those of types that stand inline; without
         kind and apiVersion."""
-        found: dict[str, Field] = {}
+        fields: dict[str, Field] = {}
         for field in self.fields:
             if field.inline:
-                found |= self.schema.message(field.type).in_json
+                fields |= self.schema.message(field.type).in_json
             else:
-                found[field.name] = field
-        return found
+                fields[field.name] = field
+        return fields
 
     def of(self, field: Field) -> Message | None:
         """The type of a field of this or another type of the same schema; None: it is one without
@@ -170,8 +170,8 @@ class Schema:
         self.minor = minor
         table = resources.files(__package__) / f"kubernetes-{minor}.txt"
         if not table.is_file():
-            known = ", ".join(minors())
-            raise LookupError(f"no API types of Kubernetes {minor}; there are those of {known}")
+            available = ", ".join(minors())
+            raise LookupError(f"no API types of Kubernetes {minor}; there are those of {available}")
         text = table.read_text(encoding="utf-8")
         self.kubernetes = text.split(maxsplit=3)[2].rstrip(":")
         self._sections = dict(_sections(text))
@@ -189,14 +189,14 @@ class Schema:
 
     def message(self, name: str) -> Message:
         """The type of that name (`core.v1.Pod`). Raises: KeyError if there is none."""
-        known = self._messages.get(name)
-        if known is not None:
-            return known
+        cached = self._messages.get(name)
+        if cached is not None:
+            return cached
         package, _, kind = name.rpartition(".")
         words, *lines = self.kinds(package)[kind]
         fields = tuple(_field(package, line) for line in lines)
-        made = Message(self, name, fields, "typed" in words.split(), "atomic" in words.split())
-        return self._messages.setdefault(name, made)
+        message = Message(self, name, fields, "typed" in words.split(), "atomic" in words.split())
+        return self._messages.setdefault(name, message)
 
     def message_name(self, api_version: str, kind: str) -> str | None:
         """The name of the type of a kind: `core.v1.Pod` of `v1` and `Pod`; None if there is none.
@@ -243,8 +243,8 @@ def message(name: str) -> Message:
 def minors() -> list[str]:
     """The minors that have a table, the oldest first."""
     files = (file.name for file in resources.files(__package__).iterdir())
-    found = [n[11:-4] for n in files if n.startswith("kubernetes-") and n.endswith(".txt")]
-    return sorted(found, key=lambda minor: tuple(map(int, minor.split("."))))
+    names = [n[11:-4] for n in files if n.startswith("kubernetes-") and n.endswith(".txt")]
+    return sorted(names, key=lambda minor: tuple(map(int, minor.split("."))))
 
 
 def _sections(text: str) -> Iterator[tuple[str, dict[str, list[str]]]]:
@@ -263,15 +263,15 @@ def _sections(text: str) -> Iterator[tuple[str, dict[str, list[str]]]]:
 
 
 def _field(package: str, line: str) -> Field:
-    number, name, wanted, *words = line.split()
-    given = dict(word.split("=", 1) for word in words if "=" in word)
+    number, name, kind, *words = line.split()
+    settings = dict(word.split("=", 1) for word in words if "=" in word)
     plain = [word for word in words if "=" not in word]
     go_key, _, go_type = next((word for word in plain if "." in word), "").rpartition(":")
-    shape = next((one for one in Shape if one.value and wanted.startswith(one.value)), Shape.ONE)
-    type_name = wanted.removeprefix(shape.value)
+    shape = next((s for s in Shape if s.value and kind.startswith(s.value)), Shape.ONE)
+    type_name = kind.removeprefix(shape.value)
     if type_name not in SCALARS and "." not in type_name:
         type_name = f"{package}.{type_name}"
-    list_type, _, keys = given.get("list", "atomic").partition(":")
+    list_type, _, keys = settings.get("list", "atomic").partition(":")
     return Field(
         number=int(number),
         name=name,
@@ -284,10 +284,10 @@ def _field(package: str, line: str) -> Field:
         required="required" in plain,
         go_type=go_type,
         go_key=go_key or "string",
-        go_name=given.get("go", name).lower(),
+        go_name=settings.get("go", name).lower(),
         list_type=list_type,
         list_keys=tuple(keys.split(",")) if keys else (),
-        map_type=given.get("map", ""),
-        merge_key=given.get("merge"),
-        default=json.loads(given["default"]) if "default" in given else None,
+        map_type=settings.get("map", ""),
+        merge_key=settings.get("merge"),
+        default=json.loads(settings["default"]) if "default" in settings else None,
     )

@@ -77,12 +77,12 @@ def _tagged(text: str, tag: str, meaning: Scalar) -> Scalar:
         return _decoded(text)
     if kind not in _RESOLVED or (kind == "timestamp" and _is_date(text)):
         return text
-    found = _kind(meaning)
-    if (found, kind) == ("int", "float") and meaning in INT64:
+    meant_kind = _kind(meaning)
+    if (meant_kind, kind) == ("int", "float") and meaning in INT64:
         return float(meaning or 0)
-    if found != kind:
-        shown = text[:_SHOWN]
-        raise ScalarError(f"cannot decode !!{found} `{shown}` as a !!{kind}")
+    if meant_kind != kind:
+        text_shown = text[:_SHOWN]
+        raise ScalarError(f"cannot decode !!{meant_kind} `{text_shown}` as a !!{kind}")
     return meaning
 
 
@@ -141,8 +141,8 @@ def json_value(value: Scalar) -> Scalar:
     if not isinstance(value, float):
         return value
     if not math.isfinite(value):
-        shown = "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
-        raise ScalarError(f"{shown} is not a JSON value", f"json: unsupported value: {shown}")
+        word = "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
+        raise ScalarError(f"{word} is not a JSON value", f"json: unsupported value: {word}")
     if abs(value) < LEAST_WITH_EXPONENT and value.is_integer():
         return int(Decimal(repr(value)))
     return value

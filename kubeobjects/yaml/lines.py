@@ -42,10 +42,10 @@ def _lines(node: Node, words: Words, of_anchors: dict[int, Lines]) -> Lines:
     """`of_anchors`: those that are known, by the node's ID."""
     match node:
         case Alias():
-            known = of_anchors.get(id(node.target))
-            if known is None:
-                known = of_anchors[id(node.target)] = _lines(node.target, words, of_anchors)
-            return known
+            lines = of_anchors.get(id(node.target))
+            if lines is None:
+                lines = of_anchors[id(node.target)] = _lines(node.target, words, of_anchors)
+            return lines
         case Sequence():
             items = [_lines(item, words, of_anchors) for item in node.items]
             return Lines(node.line, dict(enumerate(items)))

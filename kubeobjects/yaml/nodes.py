@@ -113,8 +113,8 @@ def _another(loader: Any) -> YamlError | None:
 def _told(error: yaml.YAMLError, text: str) -> YamlError:
     """The error of a parser in one line, with its place."""
     if isinstance(error, yaml.MarkedYAMLError):
-        what = f"{error.problem or 'unreadable'}, {error.context or ''}"
-        problem = " ".join(what.split()).rstrip(",")
+        description = f"{error.problem or 'unreadable'}, {error.context or ''}"
+        problem = " ".join(description.split()).rstrip(",")
         place = _place(error.problem_mark or error.context_mark)
         return YamlError(problem, *place, upstream=_upstream(error))
     if isinstance(error, yaml.reader.ReaderError):
@@ -219,11 +219,11 @@ class _Composer:
         self._count(1, line, column)
 
     def _end(self) -> None:
-        done = self._open.pop()
-        anchor = done.anchor
-        anchor.node, anchor.height = done.node, done.height
-        anchor.values = self._values - done.values_before
-        self._put(done.node, 0, done.height)
+        closed = self._open.pop()
+        anchor = closed.anchor
+        anchor.node, anchor.height = closed.node, closed.height
+        anchor.values = self._values - closed.values_before
+        self._put(closed.node, 0, closed.height)
 
     def _alias(self, event: yaml.AliasEvent) -> None:
         line, column = _begin_of(event)

@@ -68,5 +68,5 @@ class PodAdmission:
             return refusal
 
     async def _ask(self, pod: Pod, operation: Operation) -> Refusal | None:
-        others = tuple(other for other in self.allocated_pods() if uid(other) != uid(pod))
-        return await admit(PodAdmitAttributes(pod, others, operation), self._handlers)
+        other_pods = tuple(other for other in self.allocated_pods() if uid(other) != uid(pod))
+        return await admit(PodAdmitAttributes(pod, other_pods, operation), self._handlers)

@@ -122,24 +122,24 @@ def matches_terms(terms: Iterable[Any], node: NodeView) -> bool:
 def _term(term: Any, node: NodeView) -> bool:
     """Every expression and field of a term matches; an empty term matches nothing."""
     fields = {"metadata.name": node.name}
-    asked = [(rule, node.labels) for rule in term.matchExpressions or ()]
-    asked += [(rule, fields) for rule in term.matchFields or ()]
-    return bool(asked) and all(_requirement(rule, values) for rule, values in asked)
+    requirements = [(rule, node.labels) for rule in term.matchExpressions or ()]
+    requirements += [(rule, fields) for rule in term.matchFields or ()]
+    return bool(requirements) and all(_requirement(rule, values) for rule, values in requirements)
 
 
 def _requirement(rule: Any, values: Mapping[str, str]) -> bool:
-    value, wanted = values.get(rule.key), rule.values or ()
+    value, listed = values.get(rule.key), rule.values or ()
     match rule.operator:
         case "In":
-            return value in wanted
+            return value in listed
         case "NotIn":
-            return value not in wanted
+            return value not in listed
         case "Exists":
             return value is not None
         case "DoesNotExist":
             return value is None
         case "Gt" | "Lt":
-            return _compares(value, wanted, greater=rule.operator == "Gt")
+            return _compares(value, listed, greater=rule.operator == "Gt")
         case _:
             return False
 
@@ -155,8 +155,8 @@ def _compares(value: str | None, wanted: Iterable[str], *, greater: bool) -> boo
 
 def ports_are_free(pod: Pod, active: Iterable[Pod]) -> bool:
     """No other active pod has one of the pod's host ports, on the same address or on all."""
-    taken = [port for other in active for port in host_ports(other)]
-    return not any(_collide(mine, theirs) for mine in host_ports(pod) for theirs in taken)
+    busy = [port for other in active for port in host_ports(other)]
+    return not any(_collide(port, used) for port in host_ports(pod) for used in busy)
 
 
 def host_ports(pod: Pod) -> Iterator[HostPort]:

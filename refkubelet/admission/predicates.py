@@ -67,9 +67,9 @@ def predicates(deps: PredicateDeps) -> AdmitHandler:
 
 def misfits(asked: PodAdmitAttributes, view: NodeView, deps: PredicateDeps) -> Failures:
     """All that does not fit: resources first, then the node."""
-    pod, others = asked.pod, asked.others
-    lacks = shortages(pod, others, deps.allocatable(), pod_level_resizes=deps.pod_level_resizes)
-    return (*lacks, *mismatches(pod, others, view))
+    pod, other_pods = asked.pod, asked.others
+    lacks = shortages(pod, other_pods, deps.allocatable(), pod_level_resizes=deps.pod_level_resizes)
+    return (*lacks, *mismatches(pod, other_pods, view))
 
 
 async def _recover(
@@ -77,7 +77,7 @@ async def _recover(
 ) -> Refusal | None:
     """A failure of the affinity only may be over on a fresh Node, which has labels that came just
     now; a lack of resources, when other pods have ended."""
-    if deps.fresh_node is not None and all(one.reason == AFFINITY for one in failures):
+    if deps.fresh_node is not None and all(failure.reason == AFFINITY for failure in failures):
         fresh = await deps.fresh_node()
         if fresh is not None:
             failures = misfits(asked, fresh, deps)

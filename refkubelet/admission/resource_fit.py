@@ -36,6 +36,7 @@ class Shortage:
 
     @property
     def reason(self) -> str:
+        """`OutOf` and the resource, as upstream has it: `OutOfcpu`."""
         return f"OutOf{self.resource}"
 
     @property
@@ -60,11 +61,11 @@ def shortages(
     their statuses show until a resize to less has happened (CG-061); `pod_level_resizes`: as in
     `requests_in_use`.
     """
-    found: list[Shortage] = []
+    lacks: list[Shortage] = []
     if PODS in allocatable and (len(others) + 1) * NANO > allocatable[PODS]:
-        found.append(Shortage(PODS, 1, len(others), allocatable[PODS] // NANO))
-    wanted = {name: amount for name, amount in pod_requests(pod).items() if amount > 0}
-    looked_at = [name for name in (*NATIVE, *_scalars(wanted)) if name in wanted]
+        lacks.append(Shortage(PODS, 1, len(others), allocatable[PODS] // NANO))
+    requested = {name: amount for name, amount in pod_requests(pod).items() if amount > 0}
+    looked_at = [name for name in (*NATIVE, *_scalars(requested)) if name in requested]
     counted = others if looked_at else ()
     used = [requests_in_use(other, pod_level_resizes=pod_level_resizes) for other in counted]
     for name in looked_at:
@@ -72,13 +73,13 @@ def shortages(
             continue
         short = Shortage(
             name,
-            _units(name, wanted[name]),
+            _units(name, requested[name]),
             sum(_units(name, requests.get(name, 0)) for requests in used),
             allocatable.get(name, 0) // _unit(name),
         )
         if short.missing > 0:
-            found.append(short)
-    return tuple(found)
+            lacks.append(short)
+    return tuple(lacks)
 
 
 def extended_resources(node: Node) -> dict[str, int]:

@@ -41,7 +41,7 @@ def data_of(texts: Mapping[str, str]) -> str:
 
 def texts_of(pod: PodResources) -> dict[str, str]:
     """The `container_text` of each container of the pod, by name."""
-    return {name: container_text(name, one) for name, one in pod.containers.items()}
+    return {name: container_text(name, resources) for name, resources in pod.containers.items()}
 
 
 def container_text(name: str, resources: ResourceRequirements) -> str:

@@ -32,19 +32,20 @@ class ResizeConditions:
 
     def of(self, pod_uid: str) -> tuple[PodCondition, ...]:
         """The pod's conditions, pending before in progress; nearly always none."""
-        known = self._pods.get(pod_uid)
-        return tuple(known[name] for name in _TYPES if name in known) if known else ()
+        rows = self._pods.get(pod_uid)
+        return tuple(rows[name] for name in _TYPES if name in rows) if rows else ()
 
     def pending(self, pod_uid: str) -> PodCondition | None:
+        """The condition PodResizePending; None: no resize of the pod waits."""
         return self._pods.get(pod_uid, {}).get(PENDING)
 
     def pending_reasons(self) -> list[str]:
         """The reasons of all resizes that are pending."""
-        return [c.reason or "" for known in self._pods.values() if (c := known.get(PENDING))]
+        return [c.reason or "" for rows in self._pods.values() if (c := rows.get(PENDING))]
 
     def in_progress_count(self) -> int:
         """How many resizes are in progress."""
-        return sum(IN_PROGRESS in known for known in self._pods.values())
+        return sum(IN_PROGRESS in rows for rows in self._pods.values())
 
     def set_pending(self, pod_uid: str, reason: str, message: str, generation: int) -> bool:
         """Set the condition Pending, with the reason Deferred for every `reason` but Infeasible.
@@ -69,6 +70,7 @@ class ResizeConditions:
         return generation, not same
 
     def clear_pending(self, pod_uid: str) -> None:
+        """No resize of the pod waits any more."""
         self._clear(pod_uid, PENDING)
 
     def clear_in_progress(self, pod_uid: str) -> int | None:
@@ -107,26 +109,28 @@ class ResizeConditions:
             del self._pods[pod_uid]
 
     def _clear(self, pod_uid: str, name: str) -> PodCondition | None:
-        known = self._pods.get(pod_uid, {})
-        old = known.pop(name, None)
-        if old is not None and not known:
+        rows = self._pods.get(pod_uid, {})
+        old = rows.pop(name, None)
+        if old is not None and not rows:
             del self._pods[pod_uid]
         return old
 
     def _set(self, pod_uid: str, name: str, reason: str, message: str, generation: int) -> None:
         """Replace a condition; lastTransitionTime changes only with the reason."""
-        now = self._clock.now()
-        known = self._pods.setdefault(pod_uid, {})
-        old = known.get(name)
+        changed_at = self._clock.now()
+        rows = self._pods.setdefault(pod_uid, {})
+        old = rows.get(name)
         since = (
-            old.lastTransitionTime if old is not None and old.reason == (reason or None) else now
+            old.lastTransitionTime
+            if old is not None and old.reason == (reason or None)
+            else changed_at
         )
-        known[name] = PodCondition(
+        rows[name] = PodCondition(
             type=name,
             status="True",
             reason=reason or None,
             message=message or None,
             observedGeneration=generation or None,
-            lastProbeTime=now,
+            lastProbeTime=changed_at,
             lastTransitionTime=since,
         )

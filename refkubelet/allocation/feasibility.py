@@ -62,6 +62,7 @@ class ResizeLimits:
         )
 
     def policy(self, resource: str) -> str:
+        """The policy of the manager that gives containers this resource."""
         return self.cpu_manager_policy if resource == "cpu" else self.memory_manager_policy
 
 

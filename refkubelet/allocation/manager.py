@@ -88,14 +88,14 @@ class AllocationManager:
     def allocated(self, pod: Pod) -> Pod:
         """The pod with its allocated resources; the same object if none are allocated, or if they
         equal the spec's."""
-        known = self._state.pod(uid(pod))
-        if known is None:
+        allocation = self._state.pod(uid(pod))
+        if allocation is None:
             return pod
         last = self._answers.get(uid(pod))
-        if last is not None and last[0] is pod and last[1] is known:
+        if last is not None and last[0] is pod and last[1] is allocation:
             return last[2]
-        answer = with_resources_of(pod, known, pod_level=self.pod_level_resizes)
-        self._answers[uid(pod)] = (pod, known, answer)
+        answer = with_resources_of(pod, allocation, pod_level=self.pod_level_resizes)
+        self._answers[uid(pod)] = (pod, allocation, answer)
         return answer
 
     def allocate(self, pod: Pod) -> None:

@@ -21,14 +21,17 @@ ERROR: Final = "ResizeError"
 
 
 def started(pod: Pod, generation: int) -> str:
+    """The message of the event ResizeStarted."""
     return _message("Pod resize started", pod, generation)
 
 
 def completed(pod: Pod, generation: int) -> str:
+    """The message of the event ResizeCompleted."""
     return _message("Pod resize completed", pod, generation)
 
 
 def failed(pod: Pod, generation: int, error: str) -> str:
+    """The message of the event ResizeError."""
     return _message("Pod resize error", pod, generation, error)
 
 
@@ -57,13 +60,13 @@ def _container(container: Container) -> dict[str, Any]:
 def resources_json(resources: ResourceRequirements | None) -> dict[str, Any]:
     """The resources as JSON: limits before requests, names sorted, empty parts left out."""
     clean = canonical_resources(resources)
-    shown: dict[str, Any] = {}
+    document: dict[str, Any] = {}
     if clean.limits:
-        shown["limits"] = clean.limits
+        document["limits"] = clean.limits
     if clean.requests:
-        shown["requests"] = clean.requests
+        document["requests"] = clean.requests
     if clean.claims:
-        shown["claims"] = [
+        document["claims"] = [
             {"name": c.name} | ({"request": c.request} if c.request else {}) for c in clean.claims
         ]
-    return shown
+    return document

@@ -127,9 +127,9 @@ def changes_of(old: Pod, new: Pod) -> Iterator[tuple[str, str, str]]:
             _compute(container.resources),
             strict=False,
         )
-        for (requirement, resource), was, now in amounts:
-            if was != now:
-                yield resource, requirement, _operation(was, now)
+        for (requirement, resource), was, new_amount in amounts:
+            if was != new_amount:
+                yield resource, requirement, _operation(was, new_amount)
 
 
 def _resizable(pod: Pod) -> Iterator[Container]:

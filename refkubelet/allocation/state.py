@@ -60,14 +60,16 @@ class ResourceState:
         self._saving: asyncio.Future[None] | None = None
 
     def pod(self, pod_uid: str) -> PodResources | None:
+        """None: nothing is known of the pod."""
         return self._pods.get(pod_uid)
 
     def pod_uids(self) -> tuple[str, ...]:
         return tuple(self._pods)
 
     def container(self, pod_uid: str, name: str) -> ResourceRequirements | None:
-        known = self._pods.get(pod_uid)
-        return known.containers.get(name) if known is not None else None
+        """None: nothing is known of the container."""
+        resources = self._pods.get(pod_uid)
+        return resources.containers.get(name) if resources is not None else None
 
     def set_pod(self, pod_uid: str, resources: PodResources) -> None:
         """Set all resources of a pod."""
@@ -76,17 +78,19 @@ class ResourceState:
             self._change(pod_uid, resources)
 
     def set_container(self, pod_uid: str, name: str, resources: ResourceRequirements) -> None:
-        known = self._pods.get(pod_uid) or PodResources()
-        if known.containers.get(name) != resources:
+        """Note the container's resources; equal ones are not written again."""
+        pod_resources = self._pods.get(pod_uid) or PodResources()
+        if pod_resources.containers.get(name) != resources:
             self._containers.setdefault(pod_uid, {})[name] = container_text(name, resources)
-            containers = {**known.containers, name: resources}
-            self._change(pod_uid, replace(known, containers=containers))
+            containers = {**pod_resources.containers, name: resources}
+            self._change(pod_uid, replace(pod_resources, containers=containers))
 
     def set_pod_level(self, pod_uid: str, resources: ResourceRequirements) -> None:
-        known = self._pods.get(pod_uid) or PodResources()
-        if known.pod_level != resources:
+        """Note those of the pod as a whole; equal ones are not written again."""
+        pod_resources = self._pods.get(pod_uid) or PodResources()
+        if pod_resources.pod_level != resources:
             self._containers.setdefault(pod_uid, {})
-            self._change(pod_uid, replace(known, pod_level=resources))
+            self._change(pod_uid, replace(pod_resources, pod_level=resources))
 
     def _change(self, pod_uid: str, resources: PodResources) -> None:
         self._pods[pod_uid] = resources
@@ -95,8 +99,8 @@ class ResourceState:
 
     def remove(self, pod_uid: str) -> None:
         """Forget the pod; the next write drops it from the file."""
-        for known in (self._pods, self._containers, self._texts):
-            known.pop(pod_uid, None)
+        for by_uid in (self._pods, self._containers, self._texts):
+            by_uid.pop(pod_uid, None)
 
     def keep_only(self, pod_uids: Collection[str]) -> None:
         """Forget all pods but these."""

@@ -64,11 +64,11 @@ def one(decode: Callable[[dict[str, Any]], T], value: dict[str, Any]) -> T:
 def every(decode: Callable[[dict[str, Any]], T], value: Mapping[str, Any]) -> ObjectList[T]:
     """The objects of a list. One that cannot be decoded is logged and left out, so that it hides no
     other. Raises `ApiError` for what is no list."""
-    found = value.get("items") or []
-    if not isinstance(found, list):
-        raise ApiError(0, "BadAnswer", f"wanted a list of items, got {type(found).__name__}")
+    entries = value.get("items") or []
+    if not isinstance(entries, list):
+        raise ApiError(0, "BadAnswer", f"wanted a list of items, got {type(entries).__name__}")
     items: list[T] = []
-    for item in found:
+    for item in entries:
         try:
             items.append(_identified(decode, item))
         except Exception as e:
@@ -99,7 +99,7 @@ def watch_event(
     if kind == "BOOKMARK":
         bare: Any = _Bookmark(ObjectMeta(resourceVersion=_version(value)))
         return WatchEvent(kind, bare)
-    return WatchEvent(kind, one(lambda found: _identified(decode, found), value))
+    return WatchEvent(kind, one(lambda content: _identified(decode, content), value))
 
 
 def json_object(content: bytes, what: str) -> dict[str, Any]:
@@ -144,5 +144,5 @@ def _version(value: Mapping[str, Any]) -> str:
 
 def _metadata(value: Any) -> Mapping[str, Any]:
     """Its metadata; empty for what has none."""
-    found = value.get("metadata") if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else {}
+    metadata = value.get("metadata") if isinstance(value, dict) else None
+    return metadata if isinstance(metadata, dict) else {}

@@ -47,6 +47,7 @@ class ApiError(Exception):
 
     @property
     def conflict(self) -> bool:
+        """The object has changed meanwhile, or is there already."""
         return self.status == 409
 
 

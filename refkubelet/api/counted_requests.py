@@ -43,6 +43,7 @@ class Requests(NotCounted):
 
     @asynccontextmanager
     async def of(self, method: str) -> AsyncIterator[Counted]:
+        """Around one request: counts it by `Counted.code`, and how long the block took."""
         counted = Counted()
         with self._metrics.duration.timed(self._clock, method, self._host):
             try:

@@ -40,6 +40,7 @@ class PluginAuth(httpx2.Auth):
     def sync_auth_flow(
         self, request: httpx2.Request
     ) -> Generator[httpx2.Request, httpx2.Response, None]:
+        """Refused: only the asynchronous client waits for plug-ins."""
         raise RuntimeError("credential plug-ins are for the asynchronous client")
 
     async def async_auth_flow(
@@ -82,10 +83,10 @@ class PluginAuth(httpx2.Auth):
                 process.kill()
             raise
         if process.returncode != 0:
-            said = complaint.decode(errors="replace").strip()[:LONGEST_COMPLAINT]
+            error_text = complaint.decode(errors="replace").strip()[:LONGEST_COMPLAINT]
             raise CredentialError(
                 f"exec: executable {plugin.command} failed with exit code {process.returncode}"
-                + (f": {said}" if said else "")
+                + (f": {error_text}" if error_text else "")
             )
         return output
 

@@ -29,8 +29,8 @@ def read_kubeconfig(path: str | Path) -> SingleConfig:
         reason = "no such file" if not Path(path).exists() else str(e)
         raise ConfigError(f"kubeconfig {path}: {reason}") from None
     except (KeyError, TypeError, AttributeError):
-        wanted = "wanted a mapping with clusters, users, contexts and current-context"
-        raise ConfigError(f"kubeconfig {path}: not a kubeconfig: {wanted}") from None
+        expected_form = "wanted a mapping with clusters, users, contexts and current-context"
+        raise ConfigError(f"kubeconfig {path}: not a kubeconfig: {expected_form}") from None
     except (yaml.YAMLError, msgspec.ValidationError) as e:
         reason = " ".join(str(e).split())
         raise ConfigError(f"kubeconfig {path}: not a kubeconfig: {reason}") from None

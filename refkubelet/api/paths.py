@@ -35,14 +35,18 @@ def config_maps(namespace: str) -> str:
 
 
 def on_node(node_name: str) -> dict[str, str]:
+    """The parameters that choose the pods bound to that node."""
     return {"fieldSelector": f"spec.nodeName={node_name}"}
 
 
 def named(name: str) -> dict[str, str]:
+    """The parameters that choose the object of that name."""
     return {"fieldSelector": f"metadata.name={name}"}
 
 
 def watching(resource_version: str) -> dict[str, str]:
+    """The parameters of a watch behind that version, which the server ends after
+    `WATCH_LASTS_S`."""
     return {
         "watch": "true",
         "resourceVersion": resource_version,

@@ -68,9 +68,9 @@ class Reflector(Generic[T]):
             await self._clock.sleep(self._backoff_s())
 
     async def _list_once(self) -> None:
-        found = await self._list()
-        self._objects = {_uid(item): item for item in found.items}
-        self._version = found.resource_version
+        listed = await self._list()
+        self._objects = {_uid(item): item for item in listed.items}
+        self._version = listed.resource_version
         self._failures = 0
         self._complaints.over(LOST)
         await self._on_change(tuple(self._objects.values()))
@@ -78,9 +78,9 @@ class Reflector(Generic[T]):
     async def _watch_once(self) -> bool:
         """Follow one watch to its end; False when it ended at once without an event."""
         started_s = self._clock.monotonic_s()
-        told = False
+        has_event = False
         async for event in self._watch(self._version):
-            told = True
+            has_event = True
             self._complaints.over(LOST)
             self._version = _version(event.object) or self._version
             if event.type == "BOOKMARK":
@@ -90,7 +90,7 @@ class Reflector(Generic[T]):
             else:
                 self._objects[_uid(event.object)] = event.object
             await self._on_change(tuple(self._objects.values()))
-        return told or self._clock.monotonic_s() - started_s >= SHORT_WATCH_S
+        return has_event or self._clock.monotonic_s() - started_s >= SHORT_WATCH_S
 
     def _backoff_s(self) -> float:
         delay_s = min(BACKOFF_S * 2.0 ** min(self._failures, 10), BACKOFF_MAX_S)

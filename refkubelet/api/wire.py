@@ -64,6 +64,7 @@ class HttpWire:
         content: bytes | None = None,
         content_type: str = "",
     ) -> tuple[int, bytes]:
+        """HTTP status and body."""
         headers = {"Accept": "application/json", **dict(self._headers())}
         if content_type:
             headers["Content-Type"] = content_type
@@ -76,6 +77,8 @@ class HttpWire:
     async def watch(
         self, path: str, params: Mapping[str, str]
     ) -> AsyncIterator[tuple[int, bytes, AsyncIterator[bytes]]]:
+        """HTTP status, the body of a refusal (status 400 and above), and the lines as they come.
+        The watch ends with the block."""
         no_end = httpx2.Timeout(CONNECT_TIMEOUT_S, read=None)
         headers = dict(self._headers())
         async with self.http.stream(

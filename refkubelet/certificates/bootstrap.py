@@ -58,14 +58,14 @@ def unusable(kubeconfig: Path, now: datetime) -> str:
         if data is None and files is None:
             return f"kubeconfig {kubeconfig}: there is no client certificate in it"
         text = data[0] if data is not None else files[0].read_bytes() if files else b""
-        found = expiries(text)
+        certificates = expiries(text)
     except ConfigError as error:
         return str(error)
     except OSError as error:
         return f"kubeconfig {kubeconfig}: client certificate: {error.strerror}"
     except PemError as error:
         return f"kubeconfig {kubeconfig}: client certificate: {error}"
-    if any(is_expired(held, now) for held in found):
+    if any(is_expired(certificate, now) for certificate in certificates):
         return f"kubeconfig {kubeconfig}: the client certificate has expired"
     return ""
 
@@ -106,14 +106,14 @@ def write_kubeconfig(path: Path, bootstrap: SingleConfig, certificate: Path) -> 
 
 def _cluster(bootstrap: SingleConfig) -> dict[str, Any]:
     cluster = bootstrap.cluster
-    found: dict[str, Any] = {"server": cluster.server}
+    cluster_entry: dict[str, Any] = {"server": cluster.server}
     if cluster.insecure:
-        found["insecure-skip-tls-verify"] = True
+        cluster_entry["insecure-skip-tls-verify"] = True
     if cluster.certificate_auth:
-        found["certificate-authority"] = str(bootstrap.abs_file(cluster.certificate_auth))
+        cluster_entry["certificate-authority"] = str(bootstrap.abs_file(cluster.certificate_auth))
     elif cluster.certificate_auth_data:
-        found["certificate-authority-data"] = cluster.certificate_auth_data
-    return found
+        cluster_entry["certificate-authority-data"] = cluster.certificate_auth_data
+    return cluster_entry
 
 
 def kept_key(directory: Path) -> bytes:

@@ -51,16 +51,16 @@ async def issued(
     """The certificates as PEM, once they are there. Raises `RequestError` when the request is
     refused or deleted, or not decided in that time."""
     name = name_of(request)
-    what = f"the certificate signing request {name} cannot be followed"
+    complaint = f"the certificate signing request {name} cannot be followed"
     try:
         async with asyncio.timeout(within_s):
             while True:
                 try:
                     pem = await _decided(api, request)
                 except ApiError as error:
-                    complaints.failed(what, error, ApiError)
+                    complaints.failed(complaint, error, ApiError)
                 else:
-                    complaints.over(what)
+                    complaints.over(complaint)
                     if pem is not None:
                         return pem
                 await clock.sleep(AGAIN_S)
@@ -75,10 +75,10 @@ async def _decided(api: SigningApi, request: CertificateSigningRequest) -> bytes
     `RequestError`."""
     name, uid = name_of(request), _uid(request)
     listed = await api.list_signing_requests(name)
-    found = next((one for one in listed.items if _uid(one) == uid), None)
-    if found is None:
+    own_request = next((item for item in listed.items if _uid(item) == uid), None)
+    if own_request is None:
         raise _gone(name)
-    if (pem := _result(found)) is not None:
+    if (pem := _result(own_request)) is not None:
         return pem
     async for event in api.watch_signing_requests(name, listed.resource_version):
         if event.type == "BOOKMARK" or _uid(event.object) != uid:

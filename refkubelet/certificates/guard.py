@@ -36,10 +36,10 @@ class ClientGuard:
         seen_s = self._clock.monotonic_s()
         while True:
             await self._clock.sleep(LOOK_S)
-            held, now_s = self._manager.last, self._clock.monotonic_s()
-            if held is not None:
+            certificate, now_s = self._manager.last, self._clock.monotonic_s()
+            if certificate is not None:
                 seen_s = now_s
-            text = trouble(held, self._clock.now(), now_s - seen_s)
+            text = trouble(certificate, self._clock.now(), now_s - seen_s)
             if text and self._manager.server_answers:
                 raise CertificateError(f"{text}, and the API server is responsive")
             if text and self._complaints.again(text) is not None:

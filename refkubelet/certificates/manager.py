@@ -101,8 +101,8 @@ class CertificateManager:
     @property
     def held(self) -> Held | None:
         """The certificate; None: there is none, or it has expired."""
-        held = self._held
-        return None if held is None or is_expired(held, self._clock.now()) else held
+        cert = self._held
+        return None if cert is None or is_expired(cert, self._clock.now()) else cert
 
     @property
     def last(self) -> Held | None:
@@ -137,26 +137,26 @@ class CertificateManager:
     async def ask_once(self, key_pem: bytes | None = None, name: str = "") -> Held:
         """Ask for one certificate and keep it; `key_pem` None: with a new key; `name` "": the
         server names the request. Raises `ApiError`, `RequestError`, `PemError`, OSError."""
-        wanted = self._settings.wanted()
-        if wanted is None:
+        contents = self._settings.wanted()
+        if contents is None:
             raise RequestError("the node has no IP address that a certificate could name")
         key_pem = key_pem or new_key()
-        body = signing_request(self._settings.purpose, request_for(wanted, key_pem), name)
+        body = signing_request(self._settings.purpose, request_for(contents, key_pem), name)
         request = await self._created(body)
         name_there = name_of(request)
         log.info("%s certificate: asked for by the request %s", self._name, name_there)
-        pem = await self._unless_changed(self._issued(request), wanted)
-        held = self._store.update(pem, key_pem)
-        before, self._held = self._held, held
+        pem = await self._unless_changed(self._issued(request), contents)
+        cert = self._store.update(pem, key_pem)
+        before, self._held = self._held, cert
         self.server_answers = True
         if before is not None:
             lived = self._clock.now() - before.not_before
             self.metrics.lives.add(lived.total_seconds())
-        expires = held.not_after.isoformat()
+        expires = cert.not_after.isoformat()
         log.info("%s certificate: %s is issued, valid until %s", self._name, name_there, expires)
-        if not fits(held, wanted):
+        if not fits(cert, contents):
             raise RequestError(f"{name_there}: the certificate does not say what was asked for")
-        return held
+        return cert
 
     @property
     def _name(self) -> str:
@@ -169,17 +169,17 @@ class CertificateManager:
     async def _until_due(self) -> None:
         """Return when a certificate is to be asked for."""
         while not self._forced:
-            wanted, now = self._settings.wanted(), self._clock.now()
-            due = rotation_due(self._held, wanted, now, self._draw())
-            if due <= now:
+            contents, moment = self._settings.wanted(), self._clock.now()
+            due = rotation_due(self._held, contents, moment, self._draw())
+            if due <= moment:
                 return
             log.info("%s certificate: the next is asked for at %s", self._name, due.isoformat())
             if not self._settings.may_change:
-                await self._clock.sleep((due - now).total_seconds())
+                await self._clock.sleep((due - moment).total_seconds())
                 return
             with suppress(TimeoutError):
-                async with asyncio.timeout((due - now).total_seconds()):
-                    await self._changed(wanted)
+                async with asyncio.timeout((due - moment).total_seconds()):
+                    await self._changed(contents)
                     continue
             return
 

@@ -46,15 +46,15 @@ def request_for(wanted: Wanted, key_pem: bytes) -> bytes:
 
 def held_in(certificates: bytes, key_pem: bytes) -> Held:
     """The first certificate of a text, which must be of that key. Raises `PemError`."""
-    found = _certificates(certificates)[0]
-    if found.public_key() != _key(key_pem).public_key():
+    certificate = _certificates(certificates)[0]
+    if certificate.public_key() != _key(key_pem).public_key():
         raise PemError("the private key is not that of the certificate")
-    return _held(found)
+    return _held(certificate)
 
 
 def expiries(certificates: bytes) -> list[Held]:
     """All certificates of a text. Raises `PemError`."""
-    return [_held(found) for found in _certificates(certificates)]
+    return [_held(certificate) for certificate in _certificates(certificates)]
 
 
 def _held(certificate: Any) -> Held:

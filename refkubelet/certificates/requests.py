@@ -126,8 +126,8 @@ def outcome(request: CertificateSigningRequest) -> Outcome:
 
 def why(request: CertificateSigningRequest, what: Outcome) -> str:
     """How a refusal is told: `certificate signing request csr-x is denied, reason: ..., ...`."""
-    wanted = DENIED if what is Outcome.DENIED else FAILED
-    rows = [c for c in _conditions(request) if c.type == wanted]
+    condition_type = DENIED if what is Outcome.DENIED else FAILED
+    rows = [c for c in _conditions(request) if c.type == condition_type]
     name = (request.metadata.name if request.metadata is not None else None) or ""
     row = rows[0]
     return (

@@ -74,7 +74,7 @@ class CertificateStore:
     def update(self, certificates: bytes, key_pem: bytes) -> Held:
         """Keep a new pair, which is the current one from then on. Raises `PemError` for one that
         cannot be used, and OSError; then the old one stays."""
-        held = held_in(certificates, key_pem)
+        certificate = held_in(certificates, key_pem)
         stamp = self._clock.local().strftime(STAMP)
         file = self._directory / f"{self._name}-{stamp}.pem"
         end = b"" if certificates.endswith(b"\n") else b"\n"
@@ -83,7 +83,7 @@ class CertificateStore:
         updated.unlink(missing_ok=True)
         updated.symlink_to(file)
         updated.replace(self.current_path)
-        return held
+        return certificate
 
     @property
     def _updated(self) -> Path:

@@ -65,8 +65,8 @@ def go_struct(fields: Mapping[str, tuple[str, str]]) -> str:
     >>> go_struct({"Name": ("string", "a"), "IDs": ("[]int", go_slice(["1", "2"]))})
     '{Name:(string)a IDs:([]int)[1 2]}'
     """
-    shown = (f"{name}:({go_type}){value}" for name, (go_type, value) in fields.items())
-    return "{" + " ".join(shown) + "}"
+    printed = (f"{name}:({go_type}){value}" for name, (go_type, value) in fields.items())
+    return "{" + " ".join(printed) + "}"
 
 
 def go_slice(values: Iterable[str] | None) -> str:

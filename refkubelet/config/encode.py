@@ -32,20 +32,20 @@ RUNTIME: Final = "containerRuntimeEndpoint"
 
 def as_v1beta1(config: KubeletConfiguration) -> Json:
     """The whole configuration as the JSON object of its file, with `apiVersion` and `kind`."""
-    found = {"kind": KIND, "apiVersion": API_VERSION, **_struct(config)}
-    if found.get(IMAGES) == found.get(RUNTIME):
-        found.pop(IMAGES, None)  # that is its default
-    return found
+    document = {"kind": KIND, "apiVersion": API_VERSION, **_struct(config)}
+    if document.get(IMAGES) == document.get(RUNTIME):
+        document.pop(IMAGES, None)  # that is its default
+    return document
 
 
 def _struct(value: Any) -> Json:
-    found: Json = {}
+    document: Json = {}
     for field in dataclasses.fields(value):
         info = info_of(field)
-        shown = _value(info, getattr(value, field.name))
-        if not _left_out(info, shown, field.default):
-            found[info.wire] = shown
-    return found
+        encoded = _value(info, getattr(value, field.name))
+        if not _left_out(info, encoded, field.default):
+            document[info.wire] = encoded
+    return document
 
 
 def _value(info: FieldInfo, value: Any) -> Any:

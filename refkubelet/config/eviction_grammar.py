@@ -48,17 +48,17 @@ def parse_thresholds(
     soft_values = _values("evictionSoft", soft)
     grace = {_known(s): _parse_grace(s, text) for s, text in soft_grace_period.items()}
     reclaim = {_known(s): _parse_reclaim(s, text) for s, text in minimum_reclaim.items()}
-    found = [Threshold(s, value, 0.0, reclaim.get(s)) for s, value in hard_values.items()]
+    thresholds = [Threshold(s, value, 0.0, reclaim.get(s)) for s, value in hard_values.items()]
     for signal, value in soft_values.items():
         if signal not in grace:  # EVIC-004
             raise ThresholdError(
                 f"grace period must be specified for the soft eviction threshold {signal}"
             )
-        found.append(Threshold(signal, value, grace[signal], reclaim.get(signal)))
+        thresholds.append(Threshold(signal, value, grace[signal], reclaim.get(signal)))
     if PODS in enforced:  # EVIC-008
-        memory = [t for t in found if t.signal == "memory.available" and t.hard]
-        found += [replace(t, signal=ALLOCATABLE) for t in memory]
-    return tuple(found)
+        memory = [t for t in thresholds if t.signal == "memory.available" and t.hard]
+        thresholds += [replace(t, signal=ALLOCATABLE) for t in memory]
+    return tuple(thresholds)
 
 
 def _known(signal: str) -> str:
@@ -124,16 +124,16 @@ def _parse_percent(where: str, text: str) -> float:
     try:
         return parse_float32(text.rstrip("%"))
     except ValueError as error:
-        wanted = "wanted a number before the %, such as 10%"
-        raise ThresholdError(f"{where}: {error}; {wanted}") from None
+        expected_form = "wanted a number before the %, such as 10%"
+        raise ThresholdError(f"{where}: {error}; {expected_form}") from None
 
 
 def _parse_quantity(where: str, text: str) -> int:
     try:
         return parse_integer(text)
     except ValueError:
-        wanted = "wanted a quantity such as 100Mi, or a share such as 10%"
-        raise ThresholdError(f"{where}: {quantity_complaint(text)}; {wanted}") from None
+        expected_form = "wanted a quantity such as 100Mi, or a share such as 10%"
+        raise ThresholdError(f"{where}: {quantity_complaint(text)}; {expected_form}") from None
 
 
 def quantity_complaint(text: str) -> str:
@@ -142,10 +142,10 @@ def quantity_complaint(text: str) -> str:
     >>> quantity_complaint("1K"), quantity_complaint("Ei")
     ("unable to parse quantity's suffix", 'unable to parse numeric part of quantity')
     """
-    found = _QUANTITY.fullmatch(text)
-    if found is None or not text:
+    match = _QUANTITY.fullmatch(text)
+    if match is None or not text:
         return WRONG_FORMAT
-    return WRONG_NUMBER if _SUFFIX.fullmatch(found[2]) else WRONG_SUFFIX
+    return WRONG_NUMBER if _SUFFIX.fullmatch(match[2]) else WRONG_SUFFIX
 
 
 def duration_complaint(text: str) -> str:

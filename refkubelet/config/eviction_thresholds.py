@@ -73,14 +73,17 @@ class Threshold:
 
     @property
     def resource(self) -> str:
+        """What is short when it is met: `memory`, `ephemeral-storage`, `inodes`, `pids`."""
         return resource_of(self.signal)
 
     @property
     def condition(self) -> str:
+        """The Node's condition that tells of it: `MemoryPressure` and its like."""
         return SIGNALS[self.signal][1]
 
     @property
     def hard(self) -> bool:
+        """Hard ones have no grace period."""
         return self.grace_s == 0
 
 

@@ -78,14 +78,14 @@ def wrong_kernel_flags(value_of: Callable[[str], int]) -> list[str]:
     """What is not as wanted, each a sentence. `value_of` reads a setting; that it raises OSError or
     ValueError is a problem, too."""
     problems = []
-    for flag, wanted in WANTED.items():
+    for flag, value in WANTED.items():
         try:
             actual = value_of(flag)
         except (OSError, ValueError) as error:
             problems.append(f"cannot read kernel flag {flag}: {error}")
             continue
-        if actual != wanted:
+        if actual != value:
             problems.append(
-                f"invalid kernel flag: {flag}, expected value: {wanted}, actual value: {actual}"
+                f"invalid kernel flag: {flag}, expected value: {value}, actual value: {actual}"
             )
     return problems

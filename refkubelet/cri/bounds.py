@@ -85,10 +85,10 @@ def whole(value: str, most_bytes: int = NAME_BYTES) -> str:
 
 def names(values: Iterable[str]) -> tuple[str, ...]:
     """The first `MOST_NAMES` of the names that are not too long."""
-    kept: list[str] = []
+    fitting_names: list[str] = []
     for value in values:
-        if len(kept) == MOST_NAMES:
+        if len(fitting_names) == MOST_NAMES:
             break
         if fitting := whole(value):
-            kept.append(fitting)
-    return tuple(kept)
+            fitting_names.append(fitting)
+    return tuple(fitting_names)

@@ -82,8 +82,8 @@ class CriClient:
         data = await self._call_bytes("Status", STATUS_REQUEST)
         if data != self._status_data:
             answer = cri.StatusResponse.FromString(data)
-            made = self._checked("Status", lambda: convert.runtime_conditions(answer))
-            self._status_data, self._status = data, made
+            conditions = self._checked("Status", lambda: convert.runtime_conditions(answer))
+            self._status_data, self._status = data, conditions
         return self._status
 
     async def cgroup_driver(self) -> str | None:

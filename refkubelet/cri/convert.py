@@ -70,6 +70,7 @@ def container_state(value: int) -> ContainerState:
 
 
 def sandbox_state(value: int) -> SandboxState:
+    """A number that CRI does not have counts as not ready."""
     return SANDBOX_STATES.get(value, SandboxState.NOTREADY)
 
 
@@ -103,8 +104,8 @@ def sandbox_record(status: Message) -> SandboxRecord:
 
 def _ips(network: Message) -> tuple[str, ...]:
     """All IPs, or none when one of them does not parse (CRI-035)."""
-    told = bounds.names((network.ip, *(a.ip for a in network.additional_ips)))
-    texts = [text for text in told if text]
+    ip_texts = bounds.names((network.ip, *(a.ip for a in network.additional_ips)))
+    texts = [text for text in ip_texts if text]
     try:
         for text in texts:
             version_and_text(text)
@@ -163,21 +164,21 @@ def runtime_resources(linux: Message) -> RuntimeResources | None:
     """None when nothing is told, or nothing is limited (upstream: toKubeContainerResources)."""
     period, shares = linux.cpu_period, linux.cpu_shares
     quota = bounds.number(linux.cpu_quota * 1000 // period) if period > 0 else 0
-    found = RuntimeResources(
+    resources = RuntimeResources(
         cpu_request_millicores=(
             bounds.number(-(-shares * 1000 // SHARES_PER_CPU)) if shares >= 2 else None
         ),
         cpu_limit_millicores=quota if quota > 0 else None,
         memory_limit_bytes=bounds.number(linux.memory_limit_in_bytes) or None,
     )
-    return None if found == NO_RESOURCES else found
+    return None if resources == NO_RESOURCES else resources
 
 
 def _host_path(mounts: Iterable[Message], container_path: str) -> str:
     if not container_path:
         return ""
-    found = next((m.host_path for m in mounts if m.container_path == container_path), "")
-    return bounds.whole(found, bounds.PATH_BYTES)
+    path = next((m.host_path for m in mounts if m.container_path == container_path), "")
+    return bounds.whole(path, bounds.PATH_BYTES)
 
 
 def listed_container(item: Message) -> ListedContainer:

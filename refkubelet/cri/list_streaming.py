@@ -112,10 +112,10 @@ class StreamedLists:
     ) -> Message:
         """The unary answer with the rows of all messages. The filter has the same number in both
         requests."""
-        asked = streamed.request.FromString(request.SerializeToString())
+        stream_request = streamed.request.FromString(request.SerializeToString())
         answer = streamed.answer()
         rows = getattr(answer, streamed.answer_rows)
-        stream = self._target.stream(streamed.method, asked, timeout_s=timeout_s)
+        stream = self._target.stream(streamed.method, stream_request, timeout_s=timeout_s)
         try:
             async for message in stream:
                 rows.extend(getattr(message, streamed.rows))

@@ -47,11 +47,11 @@ class Listings(Generic[T]):
 
     async def _convert_new(self, answer: bytes, alive_only: bool) -> tuple[T, ...]:
         """As `convert`, with the records that are known already."""
-        known, rows = self._rows.get(alive_only, {}), {}
+        known_records, rows = self._rows.get(alive_only, {}), {}
         records = []
         for item in getattr(self._kind.FromString(answer), self._field):
             data = item.SerializeToString()
-            record = known.get(data)
+            record = known_records.get(data)
             if record is None:
                 record = self._record(item)
             rows[data] = record
@@ -69,20 +69,20 @@ class Listings(Generic[T]):
 @lru_cache(maxsize=1024)
 def sandbox_list_request(uid: str, ready_only: bool) -> Message:
     """ListPodSandbox over all pods (`uid` "") or one. Shared: it must not be changed."""
-    wanted = cri.PodSandboxFilter()
+    filter_ = cri.PodSandboxFilter()
     if uid:
-        wanted.label_selector[POD_UID] = uid
+        filter_.label_selector[POD_UID] = uid
     if ready_only:
-        wanted.state.state = cri.SANDBOX_READY
-    return cri.ListPodSandboxRequest(filter=wanted)
+        filter_.state.state = cri.SANDBOX_READY
+    return cri.ListPodSandboxRequest(filter=filter_)
 
 
 @lru_cache(maxsize=1024)
 def container_list_request(uid: str, running_only: bool) -> Message:
     """ListContainers over all pods (`uid` "") or one. Shared: it must not be changed."""
-    wanted = cri.ContainerFilter()
+    filter_ = cri.ContainerFilter()
     if uid:
-        wanted.label_selector[POD_UID] = uid
+        filter_.label_selector[POD_UID] = uid
     if running_only:
-        wanted.state.state = cri.CONTAINER_RUNNING
-    return cri.ListContainersRequest(filter=wanted)
+        filter_.state.state = cri.CONTAINER_RUNNING
+    return cri.ListContainersRequest(filter=filter_)

@@ -55,6 +55,8 @@ class CriCallError(Exception):
 
     @property
     def text(self) -> str:
+        """The error as Go prints one of gRPC; an answer that makes no sense is named by its
+        method."""
         if self.code == INVALID_ANSWER:
             return f"{self.method}: {self.message}"
         return rpc_error(self.code, self.message)

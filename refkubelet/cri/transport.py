@@ -201,15 +201,15 @@ async def handshake(
         endpoint,
         client.request_timeout_s,
     )
-    asked = endpoint
+    endpoint_asked = endpoint
     try:
         await client.version()
-        asked = images_endpoint or endpoint
+        endpoint_asked = images_endpoint or endpoint
         await client.image_fs_info()
-        asked = endpoint
+        endpoint_asked = endpoint
         version = await client.version(WANTED_VERSION)
     except CriCallError as error:
-        raise _no_cri(asked, error, client.request_timeout_s) from None
+        raise _no_cri(endpoint_asked, error, client.request_timeout_s) from None
     finally:
         notice.cancel()
     if version.version != WANTED_VERSION:

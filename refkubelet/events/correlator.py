@@ -74,6 +74,8 @@ class RecordedEvent:
 
     @property
     def namespace(self) -> str:
+        """Where the event is stored: `default` for objects without a namespace, such as the
+        Node."""
         return self.involved.namespace or "default"
 
     def to_json(self, host: str) -> dict[str, Any]:

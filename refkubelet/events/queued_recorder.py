@@ -140,17 +140,17 @@ class QueuedEventRecorder:
             last_ns=now_ns,
             annotations=marks,
         )
-        written = self._correlator.correlate(event, self._clock.monotonic_s())
+        counted_event = self._correlator.correlate(event, self._clock.monotonic_s())
         log.debug("event %s %s %s: %s", involved.name, event_type, reason, message)
-        if written is None:
+        if counted_event is None:
             return
-        self.events.append(written)
+        self.events.append(counted_event)
         if self._api is None:
             return
         try:
-            self._queue.put_nowait(written)
+            self._queue.put_nowait(counted_event)
         except asyncio.QueueFull:
-            self._drop(written)
+            self._drop(counted_event)
 
     def _drop(self, event: RecordedEvent) -> None:
         """The queue is full: recording never waits for the server (BACK-012)."""

@@ -108,14 +108,14 @@ def evaluate(
     unresolved = thresholds_met(memory.met, observations, enforce_min_reclaim=True)  # step 2
     active = (*below, *(t for t in unresolved if t not in below))
     first_seen = {t: memory.first_seen_s.get(t, now_s) for t in active}  # step 3
-    seen = {t.condition: now_s for t in active}  # step 4
-    condition_seen = {**memory.condition_seen_s, **seen}
+    seen_s_now = {t.condition: now_s for t in active}  # step 4
+    condition_seen = {**memory.condition_seen_s, **seen_s_now}
     conditions = sorted(c for c, s in condition_seen.items() if now_s - s < transition_s)  # step 5
     met = tuple(t for t in active if now_s - first_seen[t] >= t.grace_s)  # step 6
     acting = [t for t in met if _is_fresh(t.signal, observations, memory.observations)]  # step 7
-    kept = CycleMemory(first_seen, met, condition_seen, observations)
+    new_memory = CycleMemory(first_seen, met, condition_seen, observations)
     urgent_first = sorted(acting, key=lambda t: t.resource != MEMORY)
-    return CycleResult(kept, tuple(conditions), tuple(urgent_first))
+    return CycleResult(new_memory, tuple(conditions), tuple(urgent_first))
 
 
 def thresholds_met(

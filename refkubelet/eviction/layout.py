@@ -104,19 +104,19 @@ def containerfs_thresholds(
     thresholds of the same signal and kind the last one counts, as the source and as the one that is
     replaced; a soft threshold without a grace period is of the hard kind.
     """
-    kept: list[Threshold | None] = list(thresholds)
-    places = {(t.signal, t.hard): n for n, t in enumerate(kept) if t is not None}
+    slots: list[Threshold | None] = list(thresholds)
+    places = {(t.signal, t.hard): n for n, t in enumerate(slots) if t is not None}
     source = COPIED_FROM[layout]
     new: list[Threshold] = []
-    for what, hard in product(("available", "inodesFree"), (True, False)):
-        original = kept[n] if (n := places.get((f"{source}.{what}", hard))) is not None else None
-        copy = replace(original, signal=f"containerfs.{what}") if original is not None else None
-        configured = places.get((f"containerfs.{what}", hard))
+    for part, hard in product(("available", "inodesFree"), (True, False)):
+        original = slots[n] if (n := places.get((f"{source}.{part}", hard))) is not None else None
+        copy = replace(original, signal=f"containerfs.{part}") if original is not None else None
+        configured = places.get((f"containerfs.{part}", hard))
         if configured is not None:
-            kept[configured] = copy
+            slots[configured] = copy
         elif copy is not None:
             new.append(copy)
-    return tuple(t for t in kept if t is not None), tuple(new)
+    return tuple(t for t in slots if t is not None), tuple(new)
 
 
 def ignored_containerfs(thresholds: Iterable[Threshold]) -> tuple[str, ...]:

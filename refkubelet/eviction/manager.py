@@ -246,10 +246,10 @@ class EvictionManager:
         except Exception as error:
             self._complaints.failed(BLIND, error, CriCallError, OSError)
             return False
-        left = thresholds_met(self._thresholds, observed.signals, enforce_min_reclaim=True)
-        outcome = "not enough" if left else "enough"
+        still_met = thresholds_met(self._thresholds, observed.signals, enforce_min_reclaim=True)
+        outcome = "not enough" if still_met else "enough"
         log.info("reclaimed %s: %s (EVIC-070)", " and ".join(steps), outcome)
-        return not left
+        return not still_met
 
     async def _evict_first(
         self, threshold: Threshold, result: CycleResult, candidates: Candidates

@@ -82,9 +82,9 @@ def _numbers(
     for threshold in acting:
         observed = observations.get(threshold.signal)
         if threshold.resource == resource and observed is not None:
-            shown = format_decimal if resource in (INODES, PIDS) else format_binary
+            text_of = format_decimal if resource in (INODES, PIDS) else format_binary
             quantity = threshold.value.shown(observed.capacity)
-            return f"Threshold quantity: {quantity}, available: {shown(observed.available)}. "
+            return f"Threshold quantity: {quantity}, available: {text_of(observed.available)}. "
     return ""
 
 

@@ -42,7 +42,7 @@ class Observer:
         Raises `OSError` if a disk cannot be measured; then there is no observation (EVIC-041)."""
         memory = self.machine.memory()
         node_fs = self.machine.filesystem(self.root_dir)
-        found = {
+        observations = {
             "memory.available": Observation(
                 memory.total_bytes - memory.working_set_bytes, memory.total_bytes, memory.time_ns
             ),
@@ -50,14 +50,14 @@ class Observer:
         }
         if PID in signals:
             pids = self.machine.pids()
-            left = pids.limit - pids.running
-            found[PID] = Observation(left, pids.limit, pids.time_ns)
+            free_pids = pids.limit - pids.running
+            observations[PID] = Observation(free_pids, pids.limit, pids.time_ns)
         if ALLOCATABLE in signals:
             allocatable = self._allocatable(memory.time_ns)
-            found |= {} if allocatable is None else {ALLOCATABLE: allocatable}
+            observations |= {} if allocatable is None else {ALLOCATABLE: allocatable}
         if not filesystems.images:
             raise FileNotFoundError("imagefs device is not found")
-        return self._with_images(found, filesystems, node_fs)
+        return self._with_images(observations, filesystems, node_fs)
 
     def _allocatable(self, time_ns: int) -> Observation | None:
         """The memory that all pods together may still use (EVIC-021); None without a limit."""

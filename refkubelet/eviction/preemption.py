@@ -56,9 +56,9 @@ class Preemptor:
         enough room."""
         if not is_critical(pod):
             return failures
-        others = tuple(f for f in failures if not isinstance(f, Shortage))
-        if others:
-            return others
+        other_failures = tuple(f for f in failures if not isinstance(f, Shortage))
+        if other_failures:
+            return other_failures
         short = [f for f in failures if isinstance(f, Shortage)]
         missing = tuple(Requirement(f.resource, f.missing) for f in short)
         try:

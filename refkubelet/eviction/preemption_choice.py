@@ -49,7 +49,7 @@ def listed(requirements: Requirements) -> str:
     >>> listed((Requirement("memory", 123),))
     '[(res: memory, q: 123), ]'
     """
-    return f"[{''.join(f'(res: {one.resource}, q: {one.amount}), ' for one in requirements)}]"
+    return f"[{''.join(f'(res: {r.resource}, q: {r.amount}), ' for r in requirements)}]"
 
 
 def preemptable(preemptor: Pod, pod: Pod) -> bool:
@@ -57,8 +57,8 @@ def preemptable(preemptor: Pod, pod: Pod) -> bool:
     is not compared: that is not the same as priority 0."""
     if is_critical(preemptor) and not is_critical(pod):
         return True
-    mine, other = preemptor.spec.priority, pod.spec.priority
-    return mine is not None and other is not None and mine > other
+    own_priority, other = preemptor.spec.priority, pod.spec.priority
+    return own_priority is not None and other is not None and own_priority > other
 
 
 def pods_to_preempt(
@@ -68,9 +68,9 @@ def pods_to_preempt(
     enough.
     """
     candidates = [pod for pod in pods if preemptable(preemptor, pod)]
-    left = without(requirements, candidates)
-    if left:
-        raise NoVictims(left)
+    still_missing = without(requirements, candidates)
+    if still_missing:
+        raise NoVictims(still_missing)
     best_effort, burstable, guaranteed = (
         [pod for pod in candidates if qos_class(pod) == name]
         for name in ("BestEffort", "Burstable", "Guaranteed")
@@ -115,17 +115,17 @@ def _rank(pod: Pod, requirements: Requirements) -> tuple[float, int, int]:
 def distance(pod: Pod, requirements: Requirements) -> float:
     """How much killing the pod would leave missing: 0 is nothing; each requirement adds at most
     1."""
-    missing = ((one.amount - request(pod, one.resource), one.amount) for one in requirements)
-    return sum(((left / amount) ** 2 for left, amount in missing if left > 0), 0.0)
+    missing = ((r.amount - request(pod, r.resource), r.amount) for r in requirements)
+    return sum(((lack / amount) ** 2 for lack, amount in missing if lack > 0), 0.0)
 
 
 def without(requirements: Requirements, pods: Sequence[Pod]) -> Requirements:
     """The requirements that remain when `pods` are gone."""
-    left = (
-        replace(one, amount=one.amount - sum(request(pod, one.resource) for pod in pods))
-        for one in requirements
+    rest = (
+        replace(r, amount=r.amount - sum(request(pod, r.resource) for pod in pods))
+        for r in requirements
     )
-    return tuple(one for one in left if one.amount > 0)
+    return tuple(r for r in rest if r.amount > 0)
 
 
 def request(pod: Pod, resource: str) -> int:

@@ -53,12 +53,12 @@ LAYOUTS: Final[Mapping[Layout, str]] = {
 
 def threshold_line(threshold: Threshold, seen: Observation) -> str:
     """The acting threshold: `memory.available 50Mi of 100Mi, hard (EVIC-020 EVIC-053)`."""
-    shown = format_decimal if threshold.resource in (INODES, PIDS) else format_binary
+    text_of = format_decimal if threshold.resource in (INODES, PIDS) else format_binary
     limit = threshold.value.shown(seen.capacity)
     kind = "hard" if threshold.hard else f"soft for {threshold.grace_s:g} s"
     reclaim = f", wanted {threshold.min_reclaim.text} more" if threshold.min_reclaim else ""
     rules = f"{MEASURED[threshold.signal]} EVIC-053"
-    return f"{threshold.signal} {shown(seen.available)} of {limit}, {kind}{reclaim} ({rules})"
+    return f"{threshold.signal} {text_of(seen.available)} of {limit}, {kind}{reclaim} ({rules})"
 
 
 def rank_line(
@@ -69,14 +69,14 @@ def rank_line(
     resource = resource_of(signal)
     rank, count = place
     if usage is None:
-        what, rules = "no statistics", [RANKED[resource], "EVIC-083"]
+        usage_words, rules = "no statistics", [RANKED[resource], "EVIC-083"]
     elif resource == PIDS:
-        what, rules = f"{usage.processes} processes", [RANKED[resource]]
+        usage_words, rules = f"{usage.processes} processes", [RANKED[resource]]
     else:
-        what, rules = _used(pod, usage, signal, layout), [RANKED[resource]]
+        usage_words, rules = _used(pod, usage, signal, layout), [RANKED[resource]]
     if disk_of(signal) is not None:
         rules.append(LAYOUTS[layout])
-    return f"rank {rank} of {count}: {what}, priority {priority(pod)} ({' '.join(rules)})"
+    return f"rank {rank} of {count}: {usage_words}, priority {priority(pod)} ({' '.join(rules)})"
 
 
 def eviction_line(pod: Pod, why: str, grace_s: int) -> str:

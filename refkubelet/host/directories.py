@@ -58,5 +58,5 @@ def is_mount_point(path: str | Path, table: Path = TABLE) -> bool:
 def _point(line: bytes) -> bytes:
     """The fifth word; blanks and their like are written in octal digits."""
     words = line.split(b" ", 5)
-    found = words[4] if len(words) > 4 else b""
-    return _OCTAL.sub(lambda match: bytes([int(match[1], 8)]), found)
+    mount_point = words[4] if len(words) > 4 else b""
+    return _OCTAL.sub(lambda match: bytes([int(match[1], 8)]), mount_point)

@@ -44,5 +44,5 @@ def added(parts: Iterable[DiskUse]) -> DiskUse:
 
 def used_of(stats: FilesystemStats) -> DiskUse:
     """The whole used space of a filesystem, without what is kept for root (SRV-033)."""
-    taken = stats.capacity_bytes - stats.available_bytes - stats.kept_bytes
-    return DiskUse(taken, stats.inodes - stats.inodes_free)
+    used_bytes = stats.capacity_bytes - stats.available_bytes - stats.kept_bytes
+    return DiskUse(used_bytes, stats.inodes - stats.inodes_free)

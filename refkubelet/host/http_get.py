@@ -39,8 +39,8 @@ def http_request(
     `UrlError`."""
     port = resolve_port(action.port, container)
     url = http_url(action.scheme or "HTTP", action.host or pod_ip, port, action.path or "/")
-    given = [(h.name, h.value) for h in action.httpHeaders or ()]
-    return HttpRequest(url, http_headers(given, agent))
+    headers = [(h.name, h.value) for h in action.httpHeaders or ()]
+    return HttpRequest(url, http_headers(headers, agent))
 
 
 def http_url(scheme: str, host: str, port: int, path: str) -> str:
@@ -93,8 +93,8 @@ def http_headers(
         names[once] = [value for value in names.get(once, [])[:1] if value]
     if not names["Accept"][0]:
         del names["Accept"]
-    sent = ((name, values) for name, values in names.items() if name not in NEVER_SENT)
-    return tuple((name, value) for name, values in sent for value in values)
+    sendable = ((name, values) for name, values in names.items() if name not in NEVER_SENT)
+    return tuple((name, value) for name, values in sendable for value in values)
 
 
 def _canonical(name: str) -> str:
@@ -128,10 +128,10 @@ def next_request(
 
 
 def _referer(first: HttpRequest, last_url: str, url: str) -> list[tuple[str, str]]:
-    given = [(name, value) for name, value in first.headers if name == "Referer"]
+    referers = [(name, value) for name, value in first.headers if name == "Referer"]
     if urlsplit(last_url).scheme == "https" and urlsplit(url).scheme == "http":
-        return given
-    return given[:1] or [("Referer", last_url)]
+        return referers
+    return referers[:1] or [("Referer", last_url)]
 
 
 async def http_get(network: Network, first: HttpRequest, timeout_s: float | None) -> HttpAnswer:
@@ -139,7 +139,7 @@ async def http_get(network: Network, first: HttpRequest, timeout_s: float | None
     Raises `NetworkError` with the words `Get "<url>": <why>`."""
     loop = asyncio.get_running_loop()
     end_s = None if timeout_s is None else loop.time() + timeout_s
-    request, made = first, 1
+    request, count = first, 1
     while True:
         left_s = None if end_s is None else max(0.0, end_s - loop.time())
         try:
@@ -147,10 +147,10 @@ async def http_get(network: Network, first: HttpRequest, timeout_s: float | None
             answer = await network.http_get(request, left_s)
         except NetworkError as error:
             raise NetworkError(f'Get "{request.url}": {error}') from None
-        following = next_request(first, request, answer, made)
+        following = next_request(first, request, answer, count)
         if following is None:
             return answer
-        request, made = following, made + 1
+        request, count = following, count + 1
 
 
 def _check(request: HttpRequest) -> None:

@@ -33,7 +33,7 @@ def parse_interfaces(text: str) -> tuple[InterfaceTraffic, ...]:
     >>> parse_interfaces(f"Inter-\\n face\\n{row}")[0].tx_errors
     11
     """
-    found = []
+    interfaces = []
     for line in text.splitlines()[_HEADER_LINES:]:
         name, _, rest = line.strip().rpartition(":")
         columns = rest.split()
@@ -41,5 +41,5 @@ def parse_interfaces(text: str) -> tuple[InterfaceTraffic, ...]:
             continue
         if name and not name.lower().startswith(IGNORED):
             values = (int(columns[i]) for i in (_RX_BYTES, _RX_ERRORS, _TX_BYTES, _TX_ERRORS))
-            found.append(InterfaceTraffic(name, *values))
-    return tuple(found)
+            interfaces.append(InterfaceTraffic(name, *values))
+    return tuple(interfaces)

@@ -251,8 +251,8 @@ async def _check(channel: Any, service: str, timeout_s: float) -> str:
     )
     request = health.HealthCheckRequest(service=service)
     answer = await within_deadline(call(request, timeout=timeout_s), timeout_s)
-    known = health.HealthCheckResponse.ServingStatus.values()
-    if answer.status not in known:
+    statuses = health.HealthCheckResponse.ServingStatus.values()
+    if answer.status not in statuses:
         return str(answer.status)
     return str(health.HealthCheckResponse.ServingStatus.Name(answer.status))
 

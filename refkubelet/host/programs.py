@@ -56,6 +56,8 @@ class Processes:
     """`Programs` as processes of this machine."""
 
     async def run(self, program: Program) -> Finished:
+        """Run the program to its end. Cancelling ends it, and all it has started. Raises
+        `ProgramError`."""
         # A start that is cancelled would wait for who holds the pipes, and know nobody to end.
         starting = asyncio.ensure_future(_start(program))
         try:

@@ -52,14 +52,14 @@ class RealMachine:
     def filesystem(self, path: str) -> FilesystemStats:
         """statfs of the filesystem that holds `path`; its device as `major:minor`."""
         device = os.stat(path).st_dev
-        found = os.statvfs(path)
+        statfs = os.statvfs(path)
         return FilesystemStats(
             device=f"{os.major(device)}:{os.minor(device)}",
-            capacity_bytes=found.f_blocks * found.f_frsize,
-            available_bytes=found.f_bavail * found.f_frsize,
-            inodes=found.f_files,
-            inodes_free=found.f_ffree,
-            kept_bytes=(found.f_bfree - found.f_bavail) * found.f_frsize,
+            capacity_bytes=statfs.f_blocks * statfs.f_frsize,
+            available_bytes=statfs.f_bavail * statfs.f_frsize,
+            inodes=statfs.f_files,
+            inodes_free=statfs.f_ffree,
+            kept_bytes=(statfs.f_bfree - statfs.f_bavail) * statfs.f_frsize,
             time_ns=self._clock.wall_ns(),
         )
 

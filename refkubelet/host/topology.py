@@ -86,9 +86,9 @@ def _hugepages(parent: Path) -> tuple[HugePages, ...]:
     if not parent.is_dir():
         return ()
     sizes = ((re.fullmatch(r"hugepages-(\d+)kB", path.name), path) for path in parent.iterdir())
-    found = [
+    page_counts = [
         HugePages(int(match[1]) * _KIB, int((path / "nr_hugepages").read_text()))
         for match, path in sizes
         if match
     ]
-    return tuple(sorted(found, key=lambda pages: pages.page_bytes))
+    return tuple(sorted(page_counts, key=lambda pages: pages.page_bytes))

@@ -211,7 +211,7 @@ class ContainerStarter:
             self._fail(pod, container, text)
             raise StartError(reasons.CREATE_CONTAINER_CONFIG_ERROR, text) from None
         try:
-            made = await self._client.create_container(
+            container_id = await self._client.create_container(
                 start.sandbox_id, config, start.sandbox_config
             )
         except CriCallError as error:
@@ -219,7 +219,7 @@ class ContainerStarter:
             raise StartError(reasons.CREATE_CONTAINER_ERROR, error.message) from None
         name = container.name
         self._events.normal(pod, name, reasons.EVENT_CREATED, reasons.CONTAINER_CREATED)
-        return made, attempt
+        return container_id, attempt
 
     async def _spec(
         self, start: PodStart, container: Container, attempt: int, ref: str
@@ -242,8 +242,8 @@ class ContainerStarter:
             run_container_options, container, pod, facts, deps=deps, options=self._options
         )
         with config_failures():
-            what = f"volumes of {container.name} in {pod_ref(pod)} ({uid(pod)})"
-            run = await call_aside(what, prepare)
+            work_name = f"volumes of {container.name} in {pod_ref(pod)} ({uid(pod)})"
+            run = await call_aside(work_name, prepare)
         placements = deps.placements
         return StartSpec(
             container=container,

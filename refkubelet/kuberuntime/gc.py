@@ -111,8 +111,8 @@ class ContainerGC:
             try:
                 await self._remove(container)
             except Exception as error:  # the others are removed all the same
-                what = f"cannot remove container {container.name} ({container.id})"
-                self._complaints.failed(what, error, CriCallError, LogRemovalError)
+                complaint = f"cannot remove container {container.name} ({container.id})"
+                self._complaints.failed(complaint, error, CriCallError, LogRemovalError)
 
     async def _remove(self, container: ListedContainer) -> None:
         if container.state is ContainerState.UNKNOWN:  # its process may still run
@@ -137,17 +137,17 @@ class ContainerGC:
             if may_go(names[2] if names else entry.name):
                 with suppress(OSError):  # what is left of it is looked at next time
                     await aside(f"the logs in {entry}", removed(str(entry)))
-        what, failed = f"cannot clean up {self._options.container_logs_dir}", False
+        complaint, failed = f"cannot clean up {self._options.container_logs_dir}", False
         for link in _entries(self._options.container_logs_dir):
             try:  # a link of another user keeps nothing else from being cleaned up
                 if _dangles(link) and not await self._may_log_again(link.stem.rpartition("-")[2]):
                     link.unlink(missing_ok=True)
             except OSError as error:
                 if not failed:
-                    self._complaints.failed(what, error, OSError)
+                    self._complaints.failed(complaint, error, OSError)
                 failed = True
         if not failed:
-            self._complaints.over(what)
+            self._complaints.over(complaint)
 
     async def _may_log_again(self, container_id: str) -> bool:
         """Whether the container exists and has not exited; False if the runtime does not answer."""
@@ -237,15 +237,15 @@ class ContainerDeletor:
         if remove_all and self._emptied is status:  # many died at once: go on with the rest
             self._put(self._rest)
             return
-        found = deque(dead_to_delete(container_id, status, keep, remove_all=remove_all))
-        self._put(found)
+        dead = deque(dead_to_delete(container_id, status, keep, remove_all=remove_all))
+        self._put(dead)
         if remove_all:
-            self._emptied, self._rest = status, found
-        if found:
-            self.dropped += len(found)
+            self._emptied, self._rest = status, dead
+        if dead:
+            self.dropped += len(dead)
             times = self._complaints.again(NO_ROOM)
             if times is not None:
-                log.warning("%s%s: %s", NO_ROOM, times, found[0].name)
+                log.warning("%s%s: %s", NO_ROOM, times, dead[0].name)
 
     def _put(self, records: deque[ContainerRecord]) -> None:
         """Queue as many as there is room for; `records` has the others afterwards."""
@@ -262,5 +262,5 @@ class ContainerDeletor:
                 links = self._options.container_logs_dir
                 await remove_container(self._client, container_id, links)
             except Exception as error:
-                what = f"cannot remove container {container_id}"
-                log_failure(log, what, error, CriCallError, LogRemovalError)
+                complaint = f"cannot remove container {container_id}"
+                log_failure(log, complaint, error, CriCallError, LogRemovalError)

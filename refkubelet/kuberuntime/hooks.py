@@ -55,8 +55,8 @@ class HookRunner:
         except HookError:
             raise
         except Exception as error:
-            what = f"a hook of container {container.name} in {pod_ref(pod)}"
-            self._complaints.failed(what, error)
+            complaint = f"a hook of container {container.name} in {pod_ref(pod)}"
+            self._complaints.failed(complaint, error)
             raise HookError(f"Cannot run handler: {type(error).__name__}: {error}") from error
 
     async def run_until(
@@ -174,8 +174,8 @@ def exec_message(
     command: list[str], pod: Pod, container: Container, *, error: str, output: bytes = b""
 ) -> str:
     """Upstream's message of a failed exec hook. `output`: stdout, then stderr."""
-    said = quoted(output.decode(errors="surrogateescape"))
+    output_text = quoted(output.decode(errors="surrogateescape"))
     return (
         f"Exec lifecycle hook ([{' '.join(command)}]) for Container {quoted(container.name)} "
-        f"in Pod {quoted(pod_ref(pod))} failed - error: {error}, message: {said}"
+        f"in Pod {quoted(pod_ref(pod))} failed - error: {error}, message: {output_text}"
     )

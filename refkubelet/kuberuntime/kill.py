@@ -63,6 +63,7 @@ class TerminationOrder:
         self._waits_for = termination_prerequisites(pod, running_names)
 
     def stopped(self, name: str) -> None:
+        """Wake those whose turn comes after that container."""
         if name in self._stopped:
             self._stopped[name].set()
 
@@ -135,8 +136,8 @@ class ContainerKiller:
             await self._client.stop_pod_sandbox(sandbox_id)
         except Exception as error:
             if not isinstance(error, CriCallError):
-                what = f"sandbox {sandbox_id} of {pod_name} is not stopped"
-                self._complaints.failed(what, error, key=sandbox_id)
+                complaint = f"sandbox {sandbox_id} of {pod_name} is not stopped"
+                self._complaints.failed(complaint, error, key=sandbox_id)
             reason, text = reasons.KILL_POD_SANDBOX_ERROR, str(error) or repr(error)
             return SyncError(SyncAction.STOP_SANDBOX, pod_name, reason, text)
         self._complaints.over(sandbox_id)
@@ -169,8 +170,8 @@ class ContainerKiller:
         except GraceShortenedError:
             raise
         except Exception as error:
-            what = f"before the stop of container {kill.name} ({kill.container_id})"
-            self._complaints.failed(what, error, key=kill.container_id)
+            complaint = f"before the stop of container {kill.name} ({kill.container_id})"
+            self._complaints.failed(complaint, error, key=kill.container_id)
         log.info(
             "%s: container %s is stopped with a grace period of %d s (LIFE-143)",
             log_name(pod) if pod is not None else "a pod that only the runtime knows",
@@ -207,8 +208,8 @@ class ContainerKiller:
             return shortened
         except Exception as error:  # the other containers and the sandboxes are stopped, too
             if not isinstance(error, CriCallError):
-                what = f"container {kill.name} ({kill.container_id}) is not stopped"
-                self._complaints.failed(what, error, key=kill.container_id)
+                complaint = f"container {kill.name} ({kill.container_id}) is not stopped"
+                self._complaints.failed(complaint, error, key=kill.container_id)
             return kill_error(kill.name, error)
         return None
 

@@ -162,7 +162,7 @@ def memory_options(config: KubeletConfiguration, machine: Machine) -> MemoryOpti
     """The options for swap and memory protection (CG-033, CG-050)."""
     v2, total_bytes = machine.cgroup_version() == 2, machine.memory().total_bytes
     reserved = (parsed(config.kube_reserved), parsed(config.system_reserved))
-    left = enforced({"memory": total_bytes * NANO}, reserved)["memory"]
+    allocatable = enforced({"memory": total_bytes * NANO}, reserved)["memory"]
     return MemoryOptions(
         swap_controller=machine.limits_swap(),
         limited_swap=v2 and config.memory_swap.swap_behavior == LIMITED_SWAP,
@@ -171,7 +171,7 @@ def memory_options(config: KubeletConfiguration, machine: Machine) -> MemoryOpti
         memory_qos=v2 and config.feature_gates.get("MemoryQoS", False),
         reserve=config.memory_reservation_policy == TIERED,
         throttling_factor=config.memory_throttling_factor,
-        allocatable_bytes=left // NANO,
+        allocatable_bytes=allocatable // NANO,
     )
 
 

@@ -87,15 +87,15 @@ class PodRuntimes:
         if self._classes is None:
             raise PodRuntimeError(not_found(name))
         try:
-            found = await self._classes.get_runtime_class(name)
+            runtime_class = await self._classes.get_runtime_class(name)
         except ApiError as error:
             if error.not_found:
                 raise PodRuntimeError(not_found(name)) from error
             if name in self._known:
                 return self._known[name]
             raise PodRuntimeError(f"failed to lookup RuntimeClass {name}: {error}") from error
-        self._known[name] = found.handler
-        return found.handler
+        self._known[name] = runtime_class.handler
+        return runtime_class.handler
 
 
 def class_name(pod: Pod) -> str:
@@ -118,6 +118,7 @@ def _mounts(pod: Pod) -> Iterator[VolumeMount]:
 
 
 def not_found(name: str) -> str:
+    """Upstream's text for a RuntimeClass that does not exist."""
     return f"runtimeclass.node.k8s.io {quoted(name)} not found"
 
 

@@ -31,11 +31,11 @@ async def prepare_error(pod: Pod, claims: ResourceClaimReader | None) -> str | N
     `claims` None: standalone, where no claim can be read.
     """
     try:
-        for wanted in pod.spec.resourceClaims or ():
-            name = claim_name(pod, wanted)
+        for claim_entry in pod.spec.resourceClaims or ():
+            name = claim_name(pod, claim_entry)
             if name is not None:
                 claim = await _fetched(pod, name, claims)
-                check_claim(pod, wanted, name, claim)
+                check_claim(pod, claim_entry, name, claim)
     except ClaimError as error:
         return f"prepare dynamic resources: {error}"
     return None
@@ -51,8 +51,8 @@ def claim_name(pod: Pod, wanted: PodResourceClaim) -> str | None:
         raise ClaimError(
             f'{where}, spec.resourceClaim "{wanted.name}": none of the supported fields are set'
         )
-    made = (pod.status.resourceClaimStatuses or ()) if pod.status is not None else ()
-    for status in made:
+    claim_statuses = (pod.status.resourceClaimStatuses or ()) if pod.status is not None else ()
+    for status in claim_statuses:
         if status.name == wanted.name:
             return status.resourceClaimName
     raise ClaimError(f"{where}: ResourceClaim not created yet")

@@ -94,6 +94,8 @@ class PodSync:
     was_reset: bool = False
 
     async def run(self, on_sandbox_ready: OnSandboxReady | None) -> PodSyncResult:
+        """Carry out the actions. What fails is told in the result; `on_sandbox_ready` is awaited
+        once a new sandbox is up."""
         if changes := told(self.actions):
             log.info("sync of %s: %s", log_name(self.pod), changes, extra=log_fields(self.pod))
         with suppress(_Stop):
@@ -195,15 +197,15 @@ class PodSync:
             await self._remove_init_records(keep_newest=False)
 
     async def _kill_containers(self) -> None:
-        for wanted in self.actions.kills:
+        for dying in self.actions.kills:
             self.count += 1
-            kill = Kill(wanted.container_id, wanted.name, wanted.message, wanted.reason)
+            kill = Kill(dying.container_id, dying.name, dying.message, dying.reason)
             try:
                 await self.tools.killer.kill(self.pod, kill)
             except GraceShortenedError:  # the pod is to end; its last step stops the container
                 raise _Stop from None
             except CriCallError as error:
-                self.errors.append(kill_error(wanted.name, error))
+                self.errors.append(kill_error(dying.name, error))
                 raise _Stop from None
 
     async def _reset_containers(self) -> None:
@@ -310,8 +312,8 @@ class PodSync:
     def _failed_to_start(self, container: Container, error: Exception) -> None:
         """Record an unexpected exception like a failed start; the next container follows
         (LIFE-122)."""
-        what = f"start of container {container.name} in {pod_ref(self.pod)}"
-        self.tools.complaints.failed(what, error)
+        complaint = f"start of container {container.name} in {pod_ref(self.pod)}"
+        self.tools.complaints.failed(complaint, error)
         reason, text = reasons.RUN_CONTAINER_ERROR, f"unexpected error: {error!r}"
         self.tools.reason_cache.set(uid(self.pod), container.name, reason, text)
         self.errors.append(SyncError(SyncAction.START_CONTAINER, container.name, reason, text))

@@ -96,13 +96,13 @@ class UserNamespaces:
             return users
         had = self._firsts.get(uid(pod))  # its file was lost, and its containers may run
         try:
-            made = UserNamespace(self._first_free() if had is None else had, self._length)
-            self._write(uid(pod), made)
+            new_range = UserNamespace(self._first_free() if had is None else had, self._length)
+            self._write(uid(pod), new_range)
         except (OSError, ValueError) as error:
             raise UserNamespaceError(f"create user namespace: {error}") from error
-        self._firsts[uid(pod)] = made.first
-        self._owners[made.first] = uid(pod)
-        return made
+        self._firsts[uid(pod)] = new_range.first
+        self._owners[new_range.first] = uid(pod)
+        return new_range
 
     def release(self, pod_uid: str) -> None:
         """Take back the range of a pod of which nothing runs any more; without one: do nothing. A

@@ -24,9 +24,9 @@ def by_identity(function: Callable[[A], R]) -> Callable[[A], R]:
 
     @wraps(function)
     def remembered(value: A) -> R:
-        known = answers.get(id(value))
-        if known is not None and known[0] is value:
-            return known[1]
+        cached = answers.get(id(value))
+        if cached is not None and cached[0] is value:
+            return cached[1]
         if len(answers) >= REMEMBERED:
             del answers[next(iter(answers))]
         answers[id(value)] = (value, answer := function(value))

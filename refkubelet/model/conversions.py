@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from refkubelet.model.objects import Pod, PodIP, PodStatus
 
 OLD_ANNOTATIONS: Final = frozenset(
-    f"pod.{stage}.kubernetes.io/init-container{what}"
+    f"pod.{stage}.kubernetes.io/init-container{suffix}"
     for stage in ("alpha", "beta")
-    for what in ("s", "-statuses")
+    for suffix in ("s", "-statuses")
 )
 """Of Kubernetes 1.5: init containers, before they were a field."""
 
@@ -23,8 +23,8 @@ def convert(pod: Pod) -> Pod:
     """The pod with one list of addresses, and without the annotations that were init containers."""
     annotations = pod.metadata.annotations
     if annotations and not OLD_ANNOTATIONS.isdisjoint(annotations):
-        kept = {k: v for k, v in annotations.items() if k not in OLD_ANNOTATIONS}
-        pod = replace(pod, metadata=replace(pod.metadata, annotations=kept or None))
+        remaining = {k: v for k, v in annotations.items() if k not in OLD_ANNOTATIONS}
+        pod = replace(pod, metadata=replace(pod.metadata, annotations=remaining or None))
     return replace(pod, status=_with_addresses(pod.status)) if pod.status else pod
 
 

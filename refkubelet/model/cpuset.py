@@ -31,12 +31,12 @@ def parse_cpuset(text: str) -> CpuSet:
     if not text:
         return EMPTY
     ranges = sorted((_range(part) for part in text.split(",")), key=lambda r: (r.start, r.stop))
-    found: set[int] = set()
+    cpus: set[int] = set()
     behind = 0
     for part in ranges:  # each number is added once, however often the list names it
-        found.update(range(max(part.start, behind), part.stop))
+        cpus.update(range(max(part.start, behind), part.stop))
         behind = max(behind, part.stop)
-    return frozenset(found)
+    return frozenset(cpus)
 
 
 def _range(part: str) -> range:

@@ -63,15 +63,15 @@ def apply_static_defaults(pod: Pod, *, source: PodSource, origin: str, node_name
 def _with_no_execute(tolerations: list[Toleration]) -> list[Toleration]:
     """`tolerations` with the one for file pods: appended, or in the place of equal ones
     (SRC-035)."""
-    wanted = Toleration(operator="Exists", effect="NoExecute")
+    no_execute = Toleration(operator="Exists", effect="NoExecute")
 
     def same(t: Toleration) -> bool:
         plain = not t.key and not t.value
-        return plain and t.effect == wanted.effect and t.operator == wanted.operator
+        return plain and t.effect == no_execute.effect and t.operator == no_execute.operator
 
     if not any(map(same, tolerations)):
-        return [*tolerations, wanted]
-    return [wanted if same(t) else t for t in tolerations]
+        return [*tolerations, no_execute]
+    return [no_execute if same(t) else t for t in tolerations]
 
 
 def static_pod_name(name: str, node_name: str) -> str:

@@ -71,8 +71,8 @@ def resource_field(
     """
     target, defaulted = _container(selector, container, pod)
     which, _, resource = selector.resource.partition(".")
-    known = resource in DEFAULTED or resource.startswith("hugepages-")
-    if which not in ("limits", "requests") or not known:
+    is_known = resource in DEFAULTED or resource.startswith("hugepages-")
+    if which not in ("limits", "requests") or not is_known:
         raise VariableError(f"unsupported container resource : {selector.resource}")
     if which == "requests":
         amount = container_requests(target).get(resource, 0)

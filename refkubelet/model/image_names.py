@@ -62,9 +62,9 @@ def with_default_tag(image: str) -> str:
             f"invalid repository name ({image}), cannot specify 64-byte hexadecimal strings"
         )
     domain, rest = _split_domain(image)
-    shown = rest.partition(":")[0]
-    if shown.lower() != shown:
-        raise InvalidImageNameError(f"{_FORMAT}: repository name ({shown}) must be lowercase")
+    repository = rest.partition(":")[0]
+    if repository.lower() != repository:
+        raise InvalidImageNameError(f"{_FORMAT}: repository name ({repository}) must be lowercase")
     name, at, digest = rest.partition("@")
     path, tag = _split_tag(name)
     parts_fit = (tag is None or _TAG.match(tag)) and (not at or _DIGEST.match(digest))

@@ -29,8 +29,8 @@ def safe_join(root: str, *names: str) -> str:
     for name in names:
         why = name_problem(name)
         if why is not None:
-            shown = name if len(name) <= MAX_NAME_BYTES else f"{name[:MAX_NAME_BYTES]}..."
-            raise UnsafeNameError(f"{shown!r} cannot be part of a path: {why}")
+            name_part = name if len(name) <= MAX_NAME_BYTES else f"{name[:MAX_NAME_BYTES]}..."
+            raise UnsafeNameError(f"{name_part!r} cannot be part of a path: {why}")
     return join(root, *names)
 
 

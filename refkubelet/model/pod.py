@@ -78,8 +78,8 @@ def unsafe_name(pod: Pod) -> str | None:
     names = [("UID", meta.uid), ("name", meta.name), ("namespace", meta.namespace)]
     names += [("container name", c.name) for c in all_containers(pod)]
     names += [("volume name", volume.name) for volume in pod.spec.volumes or ()]
-    problems = ((what, name or "", name_problem(name or "")) for what, name in names)
-    return next((f"{what} {name[:80]!r}: {why}" for what, name, why in problems if why), None)
+    problems = ((kind, name or "", name_problem(name or "")) for kind, name in names)
+    return next((f"{kind} {name[:80]!r}: {why}" for kind, name, why in problems if why), None)
 
 
 def bare_container_id(api_id: str | None) -> str:
@@ -113,10 +113,10 @@ def is_critical(pod: Pod) -> bool:
 def tolerates(pod: Pod, key: str, value: str, effect: str) -> bool:
     """One of the pod's tolerations is for the taint with this key, value and effect."""
     return any(
-        one.effect in (None, "", effect)
-        and one.key in (None, "", key)
-        and (one.operator == "Exists" or (bool(one.key) and (one.value or "") == value))
-        for one in pod.spec.tolerations or ()
+        t.effect in (None, "", effect)
+        and t.key in (None, "", key)
+        and (t.operator == "Exists" or (bool(t.key) and (t.value or "") == value))
+        for t in pod.spec.tolerations or ()
     )
 
 
@@ -134,10 +134,10 @@ def first_seen_ns(pod: Pod) -> int | None:
     """When this kubelet first saw the pod, in ns since 1970 (to a microsecond); None: that is not
     known (SRC-065)."""
     try:
-        seen = datetime.fromisoformat(annotations(pod)[CONFIG_SEEN])
+        seen_at = datetime.fromisoformat(annotations(pod)[CONFIG_SEEN])
     except (KeyError, ValueError):
         return None
-    return int(seen.timestamp() * 1_000_000) * 1000
+    return int(seen_at.timestamp() * 1_000_000) * 1000
 
 
 # -- phases of its life --------------------------------------------------------------------------

@@ -83,8 +83,8 @@ def _amount(value: Any, kind: str, path: tuple[str | int, ...]) -> str | None:
     if isinstance(value, EscapedText):
         raise AmountError(path, f"{str(value)!r} is no quantity: it is written with a backslash")
     if isinstance(value, bool | dict):
-        what = "a mapping" if isinstance(value, dict) else "true or false"
-        raise AmountError(path, f"wanted an amount, found {what}")
+        found_type = "a mapping" if isinstance(value, dict) else "true or false"
+        raise AmountError(path, f"wanted an amount, found {found_type}")
     try:
         amount = parse(value.written) if isinstance(value, WrittenFloat) else from_json(value)
     except QuantityError as error:

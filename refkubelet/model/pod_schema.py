@@ -77,8 +77,8 @@ def _fit_status(status: dict[str, Any]) -> None:
 def _drop_unknown(value: dict[str, Any], of: Message) -> None:
     """Remove the fields that the type does not have, here and below."""
     fields = of.in_json
-    kept = (*fields, *TYPE_META) if of.typed else fields
-    for name in [name for name in value if name not in kept]:
+    known_fields = (*fields, *TYPE_META) if of.typed else fields
+    for name in [name for name in value if name not in known_fields]:
         del value[name]
     for name, item in value.items():
         inner = of.of(fields[name]) if name in fields else None

@@ -20,8 +20,8 @@ NOTHING: Final[Mapping[str, int]] = {}
 def qos_class(pod: Pod) -> QosClass:
     """The class in the pod's status, which never changes (CG-003); without one, that of its spec
     (upstream: GetPodQOS)."""
-    known = CLASSES.get(pod.status.qosClass or "") if pod.status else None
-    return known or computed_qos_class(pod)
+    stored_class = CLASSES.get(pod.status.qosClass or "") if pod.status else None
+    return stored_class or computed_qos_class(pod)
 
 
 def computed_qos_class(pod: Pod) -> QosClass:

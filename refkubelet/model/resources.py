@@ -96,10 +96,10 @@ def container_quantities(
 
     def amounts(container: Container) -> dict[str, Quantity]:
         own = _of_container(container, which)
-        shown = statuses.get(container.name) if statuses else None
-        if shown is None or shown.resources is None:
+        status = statuses.get(container.name) if statuses else None
+        if status is None or status.resources is None:
             return own
-        return _in_use(own, shown.resources.requests, shown.allocatedResources, infeasible)
+        return _in_use(own, status.resources.requests, status.allocatedResources, infeasible)
 
     total: dict[str, Quantity] = {}
     for container in spec.containers or ():
@@ -131,8 +131,8 @@ def resource_request(pod: Pod, name: str) -> int:
     amount that is not 0. Upstream: pkg/api/v1/resource/helpers.go:
     GetResourceRequestQuantity."""
     level = has_pod_level_resources(pod)
-    asked = pod_level(pod, "requests") if level else container_total(pod, "requests")
-    amount = asked.get(name, 0)
+    requests = pod_level(pod, "requests") if level else container_total(pod, "requests")
+    amount = requests.get(name, 0)
     return amount + _nano(_overhead(pod)).get(name, 0) if amount else 0
 
 

@@ -39,13 +39,15 @@ class NodeImages:
         return {"images": self._shown} if self._shown else {}
 
     async def run(self) -> None:
-        what = "cannot list the images for the Node's status"
+        """Look again every `PERIOD_S` seconds, for ever; the last list counts while a look
+        fails."""
+        complaint = "cannot list the images for the Node's status"
         while True:
             try:
                 self._shown = images_shown(await self._list_images(), self._most)
-                self._complaints.over(what)
+                self._complaints.over(complaint)
             except Exception as error:
-                self._complaints.failed(what, error, CriCallError)
+                self._complaints.failed(complaint, error, CriCallError)
             await self._clock.sleep(PERIOD_S)
 
 

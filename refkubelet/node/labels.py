@@ -38,13 +38,13 @@ class NodeLabelError(ValueError):
 
 def node_labels(texts: Sequence[str]) -> Mapping[str, str]:
     """The labels of all uses of the flag, `key=value,...` each. Raises NodeLabelError."""
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for pair in filter(None, (part for text in texts for part in text.split(","))):
         key, equals, value = pair.partition("=")
         if not equals:
             raise NodeLabelError(f"--node-labels: malformed pair {pair!r}, wanted string=string")
-        found[key.strip()] = value.strip()
-    unknown = sorted(key for key in found if _is_foreign(key))
+        labels[key.strip()] = value.strip()
+    unknown = sorted(key for key in labels if _is_foreign(key))
     if unknown:
         raise NodeLabelError(
             "unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: "
@@ -55,7 +55,7 @@ def node_labels(texts: Sequence[str]) -> Mapping[str, str]:
         )
     wrong = [
         invalid_value("--node-labels", text, problem).text
-        for key, value in found.items()
+        for key, value in labels.items()
         for text, problems in (
             (key, qualified_name_problems(key)),
             (value, label_value_problems(value)),
@@ -64,7 +64,7 @@ def node_labels(texts: Sequence[str]) -> Mapping[str, str]:
     ]
     if wrong:
         raise NodeLabelError(f"invalid node labels: {'; '.join(wrong)}")
-    return found
+    return labels
 
 
 def _is_foreign(key: str) -> bool:

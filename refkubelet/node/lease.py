@@ -66,9 +66,9 @@ class NodeLease:
         read."""
         if self._latest is not None and await self._renew(self._latest):
             return
-        lease, made = await self._ensure()
+        lease, is_new = await self._ensure()
         self._latest = lease
-        if lease is not None and not made:
+        if lease is not None and not is_new:
             await self._renew(lease)
 
     async def _renew(self, base: Lease | None) -> bool:
@@ -114,9 +114,9 @@ class NodeLease:
         except ApiError as error:
             self._tell_of_no_owner(error)
             return None, False
-        made = await self._within(self._api.create_lease(lease))
+        created = await self._within(self._api.create_lease(lease))
         self._complaints.over(self._what)
-        return made, True
+        return created, True
 
     def _tell_of_no_owner(self, error: ApiError) -> None:
         """The Node cannot be read. That it is not there is a trouble from the second time on: at

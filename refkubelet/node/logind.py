@@ -48,6 +48,7 @@ class DescriptorLock:
         self._descriptor: int | None = descriptor
 
     async def release(self) -> None:
+        """Close the descriptor, so that a shutdown goes on; again is nothing."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             with suppress(OSError):
@@ -65,6 +66,7 @@ class Logind:
         self._bus: MessageBus | None = None
 
     async def longest_delay_s(self) -> float:
+        """How long a lock can hold up a shutdown (InhibitDelayMaxUSec)."""
         answer = await self._call(
             LOGIND, LOGIND_PATH, GET_PROPERTY, types="ss", body=(MANAGER, LONGEST_DELAY)
         )
@@ -88,6 +90,7 @@ class Logind:
         await self._call(SYSTEMD, "/org/freedesktop/systemd1", kill, types="ssi", body=unit)
 
     async def inhibit(self) -> DescriptorLock:
+        """Hold up shutdowns until the lock is released."""
         answer = await self._call(
             LOGIND, LOGIND_PATH, f"{MANAGER}.Inhibit", types="ssss", body=INHIBIT
         )

@@ -55,10 +55,10 @@ def read(reading: Reading, text: str) -> tuple[Reading, OomKill | None]:
     """
     if not reading.inside:
         return replace(BETWEEN, inside=_BEGIN in text), None
-    if found := _AT_LIMIT.search(text):
-        return BETWEEN, OomKill(found["cgroup"], found["process"], int(found["pid"]))
-    if found := _AT_LIMIT_BEFORE_5_0.search(text):
-        return replace(reading, cgroup=found["cgroup"]), None
-    if found := _KILLED.search(text):
-        return BETWEEN, OomKill(reading.cgroup, found["process"], int(found["pid"]))
+    if match := _AT_LIMIT.search(text):
+        return BETWEEN, OomKill(match["cgroup"], match["process"], int(match["pid"]))
+    if match := _AT_LIMIT_BEFORE_5_0.search(text):
+        return replace(reading, cgroup=match["cgroup"]), None
+    if match := _KILLED.search(text):
+        return BETWEEN, OomKill(reading.cgroup, match["process"], int(match["pid"]))
     return reading, None

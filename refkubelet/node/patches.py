@@ -106,14 +106,14 @@ def _with_pages(
 ) -> dict[str, Any]:
     """`amounts` with the sizes of huge pages of this machine, `own`, in place of `pages`, the
     sizes that the Node has. Equal amounts keep their texts."""
-    there, mine = amounts_of(amounts), amounts_of(own)
-    kept = {name: amounts[name] for name in amounts if name not in pages or name in own}
+    shown_amounts, own_amounts = amounts_of(amounts), amounts_of(own)
+    remaining = {name: amounts[name] for name in amounts if name not in pages or name in own}
     wrong = {
         name: own[name]
         for name in own
-        if name.startswith(HUGEPAGES) and there.get(name) != mine.get(name)
+        if name.startswith(HUGEPAGES) and shown_amounts.get(name) != own_amounts.get(name)
     }
-    return {**kept, **wrong}
+    return {**remaining, **wrong}
 
 
 def _adopted_metadata(there: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

@@ -46,13 +46,13 @@ class PodCidrs:
         text = ",".join(cidrs)
         if not text or text == self._told:
             return False
-        what = "cannot tell the runtime the pod CIDR"
+        complaint = "cannot tell the runtime the pod CIDR"
         try:
             await self._client.update_pod_cidr(text)
         except CriCallError as error:
-            self._complaints.failed(what, error, CriCallError)
+            self._complaints.failed(complaint, error, CriCallError)
         else:
-            self._complaints.over(what)
+            self._complaints.over(complaint)
             log.info("the pod CIDR is now %s", text)
             self._told = text
         return True

@@ -114,7 +114,7 @@ class NodeRegistrar:
             self._settings.startup.tried()
         try:
             node: Node = msgspec.convert(body, Node)
-            made = await self._api.create_node(node)
+            created = await self._api.create_node(node)
         except ApiError as e:
             if e.status not in (403, 409):
                 raise
@@ -124,7 +124,7 @@ class NodeRegistrar:
         if self._settings.startup is not None:
             self._settings.startup.registered()
         self._conditions = body["status"]["conditions"]
-        self._latest.answered(made)
+        self._latest.answered(created)
 
     def _initial_node(self) -> dict[str, Any]:
         """The Node to create. Its pressure conditions are told by events at each try to register,
@@ -176,13 +176,13 @@ class NodeRegistrar:
         changed = changed or self._written_at_s is None
         self._delay_s = self._settings.report_s * (self._settings.random() - 0.5) if changed else 0
         name = self._settings.facts.name
-        written = await self._api.patch_node_status(name, node_patch(before, after))
+        patched = await self._api.patch_node_status(name, node_patch(before, after))
         self._complaints.over(self._what)
         self._conditions = after["status"]["conditions"]
         self._written_at_s = self._clock.monotonic_s()
         if self._settings.startup is not None and self._is_ready():
             self._settings.startup.ready()
-        self._latest.answered(written)
+        self._latest.answered(patched)
         self._show_volumes(after["status"])
 
     def _show_volumes(self, status: Mapping[str, Any]) -> None:
@@ -258,12 +258,12 @@ class _Latest:
         self._answer, self._seen_then = node, self._seen()
 
     def node(self) -> Node | None:
-        seen = self._seen()
+        watched = self._seen()
         answer = self._answer
-        if answer is not None and (seen is self._seen_then or _is_older(seen, answer)):
+        if answer is not None and (watched is self._seen_then or _is_older(watched, answer)):
             return answer
         self._answer = None
-        return seen
+        return watched
 
 
 def _is_older(node: Node | None, other: Node) -> bool:

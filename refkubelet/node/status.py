@@ -130,8 +130,8 @@ def conditions(
         for kind in PRESSURE_TEXTS
     }
     own["Ready"] = _ready(before.get("Ready"), not_ready, now)
-    kept = [own.get(str(c.get("type")), dict(c)) for c in previous]
-    return [*kept, *(row for kind, row in own.items() if kind not in before)]
+    in_place = [own.get(str(c.get("type")), dict(c)) for c in previous]
+    return [*in_place, *(row for kind, row in own.items() if kind not in before)]
 
 
 def _pressure(

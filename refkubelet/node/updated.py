@@ -65,15 +65,15 @@ def updated_node(node: Mapping[str, Any], report: NodeReport) -> dict[str, Any]:
     if own:
         metadata["labels"] = {**(metadata.get("labels") or {}), **own}
     if "annotations" in metadata:
-        kept = metadata["annotations"] or {}
-        metadata["annotations"] = {key: kept[key] for key in kept if key != PROVIDED_IP}
+        notes = metadata["annotations"] or {}
+        metadata["annotations"] = {key: notes[key] for key in notes if key != PROVIDED_IP}
     return {**node, "metadata": metadata, "status": updated_status(node.get("status"), report)}
 
 
 def updated_status(status: Mapping[str, Any] | None, report: NodeReport) -> dict[str, Any]:
     """`status`, of a Node or None of a new one, with what the kubelet has to tell."""
     before, facts = status or {}, report.facts
-    kept = {name: value for name, value in before.items() if name not in _ALWAYS_TOLD}
+    other_fields = {name: value for name, value in before.items() if name not in _ALWAYS_TOLD}
     capacity = {
         **amounts_of(before.get("capacity")),
         **facts.capacity,
@@ -83,7 +83,7 @@ def updated_status(status: Mapping[str, Any] | None, report: NodeReport) -> dict
     previous = before.get("conditions") or ()
     not_ready = [*report.not_ready, *_missing(facts.required, capacity)]
     return {
-        **kept,
+        **other_fields,
         **(report.fields or {}),
         "capacity": _shown(before.get("capacity"), capacity),
         "allocatable": _shown(before.get("allocatable"), allocatable),
@@ -125,12 +125,12 @@ def _allocatable(
     reserved = {name: facts.capacity[name] - n for name, n in facts.allocatable.items()}
     if "memory" in reserved:
         reserved["memory"] -= pages_in(facts.capacity)
-    kept = {n: a for n, a in before.items() if n in capacity or not is_extended_resource(n)}
+    previous = {n: a for n, a in before.items() if n in capacity or not is_extended_resource(n)}
     free = {name: max(0, amount - reserved.get(name, 0)) for name, amount in capacity.items()}
     free |= _nano(report.devices.allocatable)
     if "memory" in free:
         free["memory"] = max(0, free["memory"] - pages_in(capacity))
-    return {**kept, **free}
+    return {**previous, **free}
 
 
 def pages_in(amounts: Mapping[str, int]) -> int:
@@ -141,11 +141,11 @@ def pages_in(amounts: Mapping[str, int]) -> int:
 def _shown(before: Mapping[str, Any] | None, amounts: Mapping[str, int]) -> dict[str, Any]:
     """`amounts` as quantities; where the Node shows the same amount, in the words it has there,
     and what is there and no amount as it is."""
-    there = amounts_of(before)
-    kept = {
-        name: text for name, text in (before or {}).items() if there.get(name) == amounts.get(name)
+    shown = amounts_of(before)
+    same = {
+        name: text for name, text in (before or {}).items() if shown.get(name) == amounts.get(name)
     }
-    return {**quantities(amounts), **kept}
+    return {**quantities(amounts), **same}
 
 
 def _nano(numbers: Mapping[str, int]) -> dict[str, int]:

@@ -22,17 +22,17 @@ def runtime_version(name: str, version: str) -> str:
     >>> runtime_version("containerd", "1.6.20~ds1"), runtime_version("containerd", "v2.1.0-rc.1")
     ('containerd://1.6.20', 'containerd://2.1.0-rc.1')
     """
-    shown = _shown(version)
-    return UNKNOWN if shown is None else f"{name}://{shown}"
+    semantic = _shown(version)
+    return UNKNOWN if semantic is None else f"{name}://{semantic}"
 
 
 def _shown(text: str) -> str | None:
     """A semantic version unchanged; of another version the leading numbers; else None."""
-    found = _VERSION.fullmatch(text)
-    if found is None:
+    match = _VERSION.fullmatch(text)
+    if match is None:
         return None
-    numbers = found["numbers"].split(".")
-    rest = _REST.fullmatch(found["rest"])
+    numbers = match["numbers"].split(".")
+    rest = _REST.fullmatch(match["rest"])
     if len(numbers) == 3 and rest is not None and not any(map(_has_zero_in_front, numbers)):
         words = (rest["pre"] or "").split(".")
         if not any(word.isdecimal() and _has_zero_in_front(word) for word in words):

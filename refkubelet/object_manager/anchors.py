@@ -24,9 +24,9 @@ _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 def anchors_of(bundles: Iterable[str], shuffle: Callable[[list[bytes]], None]) -> bytes:
     """The certificates of all bundles, each once, as PEM blocks. `shuffle` puts the sorted list
     into an order on which nobody can rely."""
-    found = sorted({block for text in bundles for block in _blocks(text)})
-    shuffle(found)
-    return b"".join(map(_pem, found))
+    blocks = sorted({block for text in bundles for block in _blocks(text)})
+    shuffle(blocks)
+    return b"".join(map(_pem, blocks))
 
 
 def _blocks(text: str) -> Iterator[bytes]:
@@ -46,9 +46,9 @@ def _pem(data: bytes) -> bytes:
 
 def selector_problem(selector: LabelSelector | None) -> str | None:
     """Why the selector is not valid; None: it is."""
-    for one in (selector.matchExpressions if selector is not None else None) or ():
-        if one.operator not in _OPERATORS:
-            return f'"{one.operator}" is not a valid label selector operator'
+    for rule in (selector.matchExpressions if selector is not None else None) or ():
+        if rule.operator not in _OPERATORS:
+            return f'"{rule.operator}" is not a valid label selector operator'
     return None
 
 
@@ -58,7 +58,7 @@ def selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
     if selector is None:
         return False
     equal = all(labels.get(key) == value for key, value in (selector.matchLabels or {}).items())
-    return equal and all(_matches(one, labels) for one in selector.matchExpressions or ())
+    return equal and all(_matches(rule, labels) for rule in selector.matchExpressions or ())
 
 
 def _matches(one: LabelSelectorRequirement, labels: Mapping[str, str]) -> bool:

@@ -60,6 +60,7 @@ class FetchedObjects(Generic[T]):
         self._known: dict[Key, _Fetched[T]] = {}
 
     def add(self, key: Key) -> None:
+        """Know the object; one that is known already is fetched anew."""
         self._known[key] = _Fetched[T]()  # also for a known one: a new pod sees the newest
 
     def remove(self, key: Key) -> None:
@@ -85,7 +86,7 @@ class FetchedObjects(Generic[T]):
 
     async def _refresh(self, key: Key, item: _Fetched[T]) -> None:
         try:
-            found = await self._fetch(*key)
+            fetched = await self._fetch(*key)
         except ApiError as error:
             if error.not_found:
                 item.found, item.missing = None, error
@@ -93,8 +94,8 @@ class FetchedObjects(Generic[T]):
             elif item.found is None and item.missing is None:
                 raise
             return
-        if item.found is None or _version(found) >= _version(item.found):
-            item.found, item.missing = found, None
+        if item.found is None or _version(fetched) >= _version(item.found):
+            item.found, item.missing = fetched, None
             item.fetched_s = self._clock.monotonic_s()
 
 

@@ -64,10 +64,10 @@ class ObjectManager(Generic[T]):
         before = self._of_pods.get(uid(pod))
         if not names and before is None:
             return
-        now = frozenset((namespace, name) for name in names)
-        if now != before:
-            self._of_pods[uid(pod)] = now
-            self._change(now, before or frozenset(), names, namespace)
+        current = frozenset((namespace, name) for name in names)
+        if current != before:
+            self._of_pods[uid(pod)] = current
+            self._change(current, before or frozenset(), names, namespace)
 
     def unregister_pod(self, pod: Pod) -> None:
         """The pod refers to nothing any more."""
@@ -77,7 +77,7 @@ class ObjectManager(Generic[T]):
 
     def keep_only(self, pod_uids: frozenset[str]) -> None:
         """Forget pods that went without `unregister_pod`."""
-        for pod_uid in [known for known in self._of_pods if known not in pod_uids]:
+        for pod_uid in [pod_uid for pod_uid in self._of_pods if pod_uid not in pod_uids]:
             self._change(frozenset(), self._of_pods.pop(pod_uid), (), "")
 
     def _change(

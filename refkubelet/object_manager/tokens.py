@@ -95,9 +95,9 @@ class TokenManager:
         """Forget expired tokens, until cancelled."""
         while True:
             await self._clock.sleep(CLEANUP_PERIOD_S)
-            now = self._clock.now()
-            for wanted in [w for w, token in self._tokens.items() if now > token.expires]:
-                del self._tokens[wanted]
+            moment = self._clock.now()
+            for request in [w for w, token in self._tokens.items() if moment > token.expires]:
+                del self._tokens[request]
 
     async def get(self, pod: Pod, audience: str, expiration_s: int | None) -> str:
         """A token of the pod's service account; `audience` "": the server's own; `expiration_s`
@@ -107,7 +107,7 @@ class TokenManager:
     async def token(self, pod: Pod, audience: str, expiration_s: int | None) -> Token:
         """The same token, with the time when it expires. Raises `ApiError`."""
         name, namespace = name_and_namespace(pod)
-        wanted = _Wanted(
+        request = _Wanted(
             pod_uid=uid(pod),
             pod_name=name,
             namespace=namespace,
@@ -115,14 +115,14 @@ class TokenManager:
             audience=audience,
             expiration_s=expiration_s,
         )
-        known = self._tokens.get(wanted)
+        cached = self._tokens.get(request)
         jitter_s = int(self._random.random() * MAX_JITTER_S)
-        if known is not None and not known.requires_refresh(self._clock.now(), jitter_s):
-            return known
-        return await self._renew(wanted, known)
+        if cached is not None and not cached.requires_refresh(self._clock.now(), jitter_s):
+            return cached
+        return await self._renew(request, cached)
 
     async def _renew(self, wanted: _Wanted, known: Token | None) -> Token:
-        what = f"token of {wanted.account} for pod {wanted.namespace}/{wanted.pod_name}"
+        complaint = f"token of {wanted.account} for pod {wanted.namespace}/{wanted.pod_name}"
         try:
             answer = await self._api.create_token(
                 wanted.namespace, wanted.account, wanted.request()
@@ -134,16 +134,16 @@ class TokenManager:
             if self._clock.now() > known.expires:
                 text = f"token {wanted} expired and refresh failed: {error.message}"
                 raise _told(error, text) from None
-            self._complaints.failed(what, error, ApiError)
+            self._complaints.failed(complaint, error, ApiError)
             return known
-        self._complaints.over(what)
+        self._complaints.over(complaint)
         self._tokens[wanted] = token
         return token
 
     def forget(self, pod_uid: str) -> None:
         """The pod has ended: its tokens serve nobody."""
-        for wanted in [w for w in self._tokens if w.pod_uid == pod_uid]:
-            del self._tokens[wanted]
+        for request in [w for w in self._tokens if w.pod_uid == pod_uid]:
+            del self._tokens[request]
 
 
 def _token_in(answer: dict[str, Any], wanted: _Wanted) -> Token:

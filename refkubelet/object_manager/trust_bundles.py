@@ -48,14 +48,14 @@ class TrustBundleManager:
     async def by_name(self, name: str, *, allow_missing: bool) -> bytes:
         """The anchors of one bundle as PEM; `allow_missing`: none if there is no such bundle.
         Raises `ApiError`."""
-        found = [b for b in self._synced() if b.metadata and b.metadata.name == name]
-        if not found and not allow_missing:
+        bundles = [b for b in self._synced() if b.metadata and b.metadata.name == name]
+        if not bundles and not allow_missing:
             text = (
                 "while getting ClusterTrustBundle: "
                 f'clustertrustbundle.certificates.k8s.io "{name}" not found'
             )
             raise ApiError(404, "NotFound", text)
-        return anchors_of((b.spec.trustBundle for b in found), self._random.shuffle)
+        return anchors_of((b.spec.trustBundle for b in bundles), self._random.shuffle)
 
     async def by_signer(
         self, signer: str, selector: LabelSelector | None, *, allow_missing: bool
@@ -66,15 +66,15 @@ class TrustBundleManager:
         problem = selector_problem(selector)
         if problem is not None:
             raise ApiError(0, "BadSelector", f"while parsing label selector: {problem}")
-        found = [
+        matching = [
             bundle
             for bundle in bundles
             if (bundle.spec.signerName or "") == signer
             and selects(selector, (bundle.metadata.labels if bundle.metadata else None) or {})
         ]
-        if not found and not allow_missing:
+        if not matching and not allow_missing:
             raise ApiError(404, "NotFound", NONE_MATCHED)
-        return anchors_of((b.spec.trustBundle for b in found), self._random.shuffle)
+        return anchors_of((b.spec.trustBundle for b in matching), self._random.shuffle)
 
     def _synced(self) -> tuple[ClusterTrustBundle, ...]:
         self._wanted.set()

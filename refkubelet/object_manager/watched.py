@@ -75,6 +75,7 @@ class WatchedObjects(Generic[T]):
                 _stop(item)
 
     def add(self, key: Key) -> None:
+        """Follow the object from now on; one that is followed already goes on."""
         if key not in self._followed:
             item = self._followed[key] = _Followed[T](self._clock.monotonic_s())
             self._start(key, item)

@@ -38,6 +38,7 @@ class Known:
         return max(self.modified_s, self.read_s)
 
     def status_or_error(self) -> RuntimePodStatus:
+        """Raises `PodStatusError` with the error of the last reading, if it failed."""
         if self.error is not None:
             raise PodStatusError(self.error)
         return self.status
@@ -106,11 +107,11 @@ class PodCache:
         waiter = _Waiter(uid, t_s, asyncio.get_running_loop().create_future())
         self._waiters.append(waiter)
         try:
-            found = await waiter.future
+            entry = await waiter.future
         finally:
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
-        return RuntimePodStatus(uid) if found is None else found.status_or_error()
+        return RuntimePodStatus(uid) if entry is None else entry.status_or_error()
 
     def set(self, uid: str, status: RuntimePodStatus, error: Exception | None, t_s: float) -> None:
         """Replace status and error; `t_s` is the time of the listing (PLEG-103)."""
@@ -175,8 +176,8 @@ class PodCache:
         """Wake the waiters of `uid` (None: of all pods not held) that asked for a time up to `t_s`
         (PLEG-102)."""
         for waiter in list(self._waiters):
-            mine = waiter.uid == uid or (uid is None and waiter.uid not in self._held)
-            if mine and t_s >= waiter.newer_than_s:
+            concerned = waiter.uid == uid or (uid is None and waiter.uid not in self._held)
+            if concerned and t_s >= waiter.newer_than_s:
                 self._waiters.remove(waiter)
                 if not waiter.future.done():
                     waiter.future.set_result(self._entries.get(waiter.uid))

@@ -64,18 +64,18 @@ def judge(event: PodEvent, at_s: float, known: Known | None) -> EventVerdict:
     """Decide what to do with an event. `at_s`: when it was made, on the clock of the cache;
     `known`: the cache's entry of the pod. The event of a pod that is not in the cache is taken if
     its sandbox is the pod's first. Pure."""
-    mine = event.status.sandboxes[0]
+    sandbox = event.status.sandboxes[0]
     if known is None:
-        if mine.attempt > 0:
+        if sandbox.attempt > 0:
             return EventVerdict.READ
-    elif known.error is not None or _sandboxes_of(known) != {mine.id}:
+    elif known.error is not None or _sandboxes_of(known) != {sandbox.id}:
         return EventVerdict.READ
     elif at_s < max(known.read_s, known.modified_s) - SAME_S:
         return EventVerdict.OLD
     elif at_s <= known.read_s + SAME_S:
         return EventVerdict.READ
-    gone = event.kind is PodEventKind.DELETED and event.container_id == mine.id
-    return EventVerdict.GONE if gone else EventVerdict.TAKE
+    is_gone = event.kind is PodEventKind.DELETED and event.container_id == sandbox.id
+    return EventVerdict.GONE if is_gone else EventVerdict.TAKE
 
 
 def _sandboxes_of(known: Known) -> set[str]:

@@ -84,13 +84,13 @@ class GenericPLEG:
         """Relist at once, and then one period after the end of each relist, for ever (PLEG-001)."""
         while True:
             self._hurried = False
-            done = await self._guarded("relist", self.relist())
+            succeeded = await self._guarded("relist", self.relist())
             wait_s = self._options.relist_period_s
-            wait_s = wait_s if done else min(wait_s, AGAIN_S)
+            wait_s = wait_s if succeeded else min(wait_s, AGAIN_S)
             self._due_s = self._clock.monotonic_s() + (0.0 if self._hurried else wait_s)
             while (uid := await self._next_request()) is not None:
-                done = await self._guarded("relist of a pod", self.relist_pod(uid))
-                if not done and self._options.evented:
+                succeeded = await self._guarded("relist of a pod", self.relist_pod(uid))
+                if not succeeded and self._options.evented:
                     self.owe(uid, AGAIN_S)
 
     def hurry(self, options: PlegOptions | None = None) -> None:
@@ -246,8 +246,8 @@ class GenericPLEG:
         try:
             status = await self._runtime.status_of(pod)
         except Exception as error:
-            what = f"cannot read the status of pod {pod.name}_{pod.namespace}"
-            self._complaints.failed(what, error, CriCallError, key=uid)
+            complaint = f"cannot read the status of pod {pod.name}_{pod.namespace}"
+            self._complaints.failed(complaint, error, CriCallError, key=uid)
             empty = RuntimePodStatus(uid, pod.name, pod.namespace)
             self._cache.set(uid, empty, error, read_s)
             if evented:
@@ -261,18 +261,18 @@ class GenericPLEG:
 
     def _is_newest(self, uid: str, stamp_s: float) -> bool:
         """Whether no event of the pod has come since `stamp_s`; if one has, the pod is owed."""
-        known = self._cache.known(uid)
-        if known is None or known.heard_s <= stamp_s:
+        entry = self._cache.known(uid)
+        if entry is None or entry.heard_s <= stamp_s:
             return True
         self.owe(uid)
         return False
 
     def _misheard(self, uid: str, pod: RuntimePod | None) -> bool:
         """Whether the cache disagrees with the list about the pod, e.g. after a lost event."""
-        known = self._cache.known(uid)
-        if pod is None or known is None:
-            return pod is not None or known is not None
-        return known.error is not None or differs(pod, known.status)
+        entry = self._cache.known(uid)
+        if pod is None or entry is None:
+            return pod is not None or entry is not None
+        return entry.error is not None or differs(pod, entry.status)
 
     def send(self, events: Iterable[PodLifecycleEvent]) -> None:
         """Put events into the sync loop's queue; if it is full they are dropped (PLEG-008), which

@@ -83,17 +83,17 @@ class PluginManager:
     def _reconcile(self, desired: Mapping[str, SocketId]) -> None:
         for path in [p for p in self._retries if p not in desired]:
             del self._retries[path]
-        now = plan(
+        steps = plan(
             desired,
             {path: socket_id for path, (socket_id, _) in self._actual.items()},
             busy=self._busy,
             retries=self._retries,
             now_s=self._clock.monotonic_s(),
         )
-        for path in now.let_go:
+        for path in steps.let_go:
             _, entry = self._actual.pop(path)
             self._begin(path, self._let_go(path, entry))
-        for path in now.register:
+        for path in steps.register:
             self._begin(path, self._register(path, desired[path]))
 
     def _begin(self, path: str, work: Coroutine[Any, Any, None]) -> None:
@@ -102,7 +102,7 @@ class PluginManager:
         task.add_done_callback(lambda _: self._busy.pop(path, None))
 
     async def _register(self, path: str, socket_id: SocketId) -> None:
-        what = f"plug-in at {path} is not registered"
+        complaint = f"plug-in at {path} is not registered"
 
         def known(entry: PluginEntry) -> None:
             self._actual[path] = (socket_id, entry)
@@ -111,10 +111,10 @@ class PluginManager:
             await register_plugin(path, self._sockets, self._handlers, known)
         except Exception as error:
             self._actual.pop(path, None)
-            self._complaints.failed(what, error, RegistrationError)
+            self._complaints.failed(complaint, error, RegistrationError)
             self._retries[path] = failed(self._retries.get(path), self._clock.monotonic_s())
             return
-        self._complaints.over(what)
+        self._complaints.over(complaint)
         self._retries.pop(path, None)
         entry = self._actual[path][1]
         log.info("registered the %s %s at %s", entry.type, entry.name, path)
@@ -131,24 +131,24 @@ def sockets_below(directory: Path) -> Generator[None, None, dict[str, SocketId]]
     """The sockets in the directory and its directories, but for names that begin with a dot, an
     entry at each step. Raises OSError if the directory itself cannot be read, and (EFBIG) where
     there are more than `MOST_ENTRIES`."""
-    found: dict[str, SocketId] = {}
+    sockets: dict[str, SocketId] = {}
     top = os.path.realpath(directory)
-    left, seen = [str(directory)], 0
-    while left:
-        above = left.pop()
+    unvisited, entry_count = [str(directory)], 0
+    while unvisited:
+        above = unvisited.pop()
         try:
             for met in looked_at(top if above == str(directory) else above):
-                seen += 1
-                if seen > MOST_ENTRIES:
+                entry_count += 1
+                if entry_count > MOST_ENTRIES:
                     break
-                _note(met, os.path.join(above, met.name), found=found, left=left)
+                _note(met, os.path.join(above, met.name), found=sockets, left=unvisited)
                 yield
         except OSError:
             if above == str(directory):
                 raise
-        if seen > MOST_ENTRIES:
+        if entry_count > MOST_ENTRIES:
             raise too_many(f"more than {MOST_ENTRIES} entries in {directory}")
-    return found
+    return sockets
 
 
 def _note(met: Met, path: str, *, found: dict[str, SocketId], left: list[str]) -> None:

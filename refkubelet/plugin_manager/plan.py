@@ -37,7 +37,7 @@ def plan(
     >>> plan({"/a": (1,), "/b": (2,)}, {"/b": (1,), "/c": (3,)}, retries={}, now_s=0.0)
     Plan(let_go=('/b', '/c'), register=('/a',))
     """
-    let_go = (p for p, known in actual.items() if p not in busy and desired.get(p) != known)
+    let_go = (p for p, actual_id in actual.items() if p not in busy and desired.get(p) != actual_id)
     new = (p for p in desired if p not in busy and p not in actual)
     return Plan(
         tuple(let_go),

@@ -45,11 +45,11 @@ class PluginHandler(Protocol):
     """What takes the plug-ins of one type."""
 
     def validate(self, entry: PluginEntry) -> None:
-        """Raises `PluginRefused`."""
+        """Refuse a plug-in that cannot be used, before it is registered. Raises `PluginRefused`."""
         ...
 
     async def register(self, entry: PluginEntry) -> None:
-        """Raises `PluginRefused`."""
+        """Use the plug-in from now on. Raises `PluginRefused`."""
         ...
 
     async def let_go(self, entry: PluginEntry) -> None:
@@ -69,7 +69,7 @@ class RegistrationSockets(Protocol):
     """The way to the sockets below plugins_registry."""
 
     async def connect(self, path: str) -> RegistrationConnection:
-        """Raises OSError if nothing listens there."""
+        """A connection to the plug-in there. Raises OSError if nothing listens."""
         ...
 
 
@@ -133,9 +133,9 @@ async def _notify(connection: RegistrationConnection, path: str, error: str = ""
     try:
         await connection.call("NotifyRegistrationStatus", status, timeout_s=NOTIFY_LIMIT_S)
     except grpc.RpcError as failure:
-        what = "error" if error else "registration status"
+        message_kind = "error" if error else "registration status"
         raise RegistrationError(
-            f"failed to send {what} at socket {path}, err: {error + ': ' if error else ''}"
+            f"failed to send {message_kind} at socket {path}, err: {error + ': ' if error else ''}"
             f"{_text(failure)}"
         ) from None
 

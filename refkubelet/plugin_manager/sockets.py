@@ -17,7 +17,8 @@ class GrpcSockets:
     """`RegistrationSockets` of this machine."""
 
     async def connect(self, path: str) -> GrpcRegistration:
-        """Raises OSError if nothing listens within `DIAL_LIMIT_S`."""
+        """A connection to the plug-in there. Raises OSError if nothing listens within
+        `DIAL_LIMIT_S`."""
         try:
             async with asyncio.timeout(DIAL_LIMIT_S):
                 _, writer = await asyncio.open_unix_connection(path)

@@ -114,9 +114,9 @@ class PodSteps:
             raise StepError(str(error)) from None
         deps.probes.add_pod(pod)
         ips = tuple(ip.ip for ip in api_status.podIPs or ())
-        seen = status if status.ips == ips else replace(status, ips=ips)
+        current_status = status if status.ips == ips else replace(status, ips=ips)
         restarting_all = is_true(api_status, ALL_RESTARTING)
-        await self._sync_in_runtime(pod, seen, restarting_all=restarting_all)
+        await self._sync_in_runtime(pod, current_status, restarting_all=restarting_all)
         return False
 
     def _observe_since_seen(self, histogram: HistogramVec, pod: Pod) -> None:
@@ -270,9 +270,9 @@ class PodSteps:
         before = self._deps.statuses.get(uid(pod))
         if before is None:
             return
-        shown = with_death(pod, before, record, self._deps.hooks.runtime_name())
-        if shown is not None and illegal_transition(shown, before, pod) is None:
-            self._deps.statuses.change_pod_status(pod, shown)
+        changed = with_death(pod, before, record, self._deps.hooks.runtime_name())
+        if changed is not None and illegal_transition(changed, before, pod) is None:
+            self._deps.statuses.change_pod_status(pod, changed)
 
     def _publish(
         self,

@@ -54,6 +54,7 @@ class UpdatePodOptions:
     source."""
 
     def uid(self) -> str:
+        """Of the pod, or of one that only the runtime knows. Raises ValueError without either."""
         if self.pod is not None:
             return uid(self.pod)
         if self.running_pod is None:
@@ -61,6 +62,7 @@ class UpdatePodOptions:
         return self.running_pod.uid
 
     def full_name(self) -> str:
+        """`name_namespace`, likewise. Raises ValueError."""
         if self.pod is not None:
             return full_name(self.pod)
         if self.running_pod is None:
@@ -165,10 +167,12 @@ class PodSyncStatus:
 
     @property
     def termination_requested(self) -> bool:
+        """It is to end, or has ended."""
         return self.state is not WorkState.SYNCING
 
     @property
     def terminated(self) -> bool:
+        """Its containers have stopped."""
         return self.state in (WorkState.TERMINATED, WorkState.FINISHED)
 
     @property
@@ -178,10 +182,10 @@ class PodSyncStatus:
     @property
     def has_config(self) -> bool:
         """Whether the pod comes from a source, and not only from the runtime."""
-        known = self.active or self.pending
-        return known is not None and known.pod is not None
+        options = self.active or self.pending
+        return options is not None and options.pod is not None
 
     @property
     def static(self) -> bool:
-        known = self.active or self.pending
-        return known is not None and known.pod is not None and is_static(known.pod)
+        options = self.active or self.pending
+        return options is not None and options.pod is not None and is_static(options.pod)

@@ -45,9 +45,9 @@ def with_real_pod(record: PodSyncStatus, options: UpdatePodOptions) -> UpdatePod
     if options.pod is not None:
         return options
     record.observed_runtime = True
-    for known in (record.pending, record.active):
-        if known is not None and known.pod is not None:
-            return replace(options, pod=known.pod, running_pod=None)
+    for pod_options in (record.pending, record.active):
+        if pod_options is not None and pod_options.pod is not None:
+            return replace(options, pod=pod_options.pod, running_pod=None)
     return options
 
 
@@ -156,11 +156,11 @@ def effective_grace_period(
     >>> effective_grace_period(0, 0, None, 30)
     1
     """
-    grace_s, asked = stored_s, False
+    grace_s, is_asked = stored_s, False
     for wish_s in (deletion_s, override_s):
         if wish_s is not None and (grace_s == 0 or wish_s < grace_s):
-            grace_s, asked = wish_s, True
-    if grace_s == 0 and not asked and spec_s is not None:
+            grace_s, is_asked = wish_s, True
+    if grace_s == 0 and not is_asked and spec_s is not None:
         grace_s = spec_s
     if stored_s:  # an override of 0 followed by a longer one must not lengthen it
         grace_s = min(grace_s, stored_s)

@@ -37,4 +37,5 @@ class WorkQueue:
         return tuple(uid for _, uid in due)
 
     def forget(self, uid: str) -> None:
+        """Nothing is due for the pod."""
         self._due_s.pop(uid, None)

@@ -227,8 +227,8 @@ class PodWorkers(WorkerQuestions):
         outcome, of_state = StepOutcome(), record.state
         record.stepping = True
         try:
-            done = await self._steps.run(record, options)
-            outcome = self._settle(record, done)
+            step_result = await self._steps.run(record, options)
+            outcome = self._settle(record, step_result)
             self._complaints.over(record.uid)
         except StepCancelled:
             self._settle(record, WorkInput.STEP_FAILED)  # the update that cancelled it is pending
@@ -262,8 +262,8 @@ class PodWorkers(WorkerQuestions):
     def _failed(self, record: PodSyncStatus, error: Exception) -> StepOutcome:
         """Log an unexpected error, once and then once a minute while it lasts, and settle the step
         as failed."""
-        what = f"pod {record.log_name}: step {record.state.value} failed"
-        self._complaints.failed(what, error, key=record.uid)
+        complaint = f"pod {record.log_name}: step {record.state.value} failed"
+        self._complaints.failed(complaint, error, key=record.uid)
         self._settle(record, WorkInput.STEP_FAILED)
         return StepOutcome(error=repr(error))
 

@@ -55,16 +55,16 @@ def _has_secret_ref(volume: Any) -> bool:
 
 def _volume_reference(volume: Any) -> str | None:
     """The first API object that a volume needs beyond Secrets and ConfigMaps."""
-    for field, what in (
+    for field, kind in (
         ("csi", "csidrivers (via CSI volumes)"),
         ("glusterfs", "endpoints (via glusterFS volumes)"),
         ("persistentVolumeClaim", "persistentvolumeclaims"),
         ("ephemeral", "persistentvolumeclaims (via ephemeral volumes)"),
     ):
         if getattr(volume, field) is not None:
-            return what
+            return kind
     for part in (volume.projected.sources or ()) if volume.projected else ():
-        for field, what in (
+        for field, kind in (
             ("configMap", "configmaps (via projected volumes)"),
             ("secret", "secrets (via projected volumes)"),
             ("serviceAccountToken", "serviceaccounts (via projected volumes)"),
@@ -72,5 +72,5 @@ def _volume_reference(volume: Any) -> str | None:
             ("podCertificate", "podcertificates"),
         ):
             if getattr(part, field) is not None:
-                return what
+                return kind
     return None

@@ -73,6 +73,7 @@ class FileSource:
 
     @property
     def errors(self) -> dict[str, str]:
+        """File -> why it has no pod now."""
         return self._files.errors
 
     async def run(self, deliver: Deliver) -> None:

@@ -84,11 +84,11 @@ def _decode(document: Document) -> Pod:
         raise ManifestError("the file is empty; wanted one v1 Pod")
     if not isinstance(value, dict):
         raise ManifestError("wanted one v1 Pod, found no mapping")
-    for field, wanted in (("apiVersion", "v1"), ("kind", "Pod")):
-        if value.get(field) != wanted:
-            found = value.get(field, "nothing")
+    for field, expected_value in (("apiVersion", "v1"), ("kind", "Pod")):
+        if value.get(field) != expected_value:
+            actual_value = value.get(field, "nothing")
             place = _place(document, (field,))
-            raise ManifestError(f"{place}{field}: wanted {wanted}, found {found}")
+            raise ManifestError(f"{place}{field}: wanted {expected_value}, found {actual_value}")
     try:
         value = with_amounts(value)
     except AmountError as e:
@@ -121,9 +121,9 @@ def _texts(values: dict[str, Any] | None, path: Path, document: Document) -> dic
     for key, value in (values or {}).items():
         if value is not None and not isinstance(value, str):
             where = (*path, key)
-            found = _TYPES_FOUND.get(_JSON_TYPES.get(type(value), ""), "a number")
+            type_found = _TYPES_FOUND.get(_JSON_TYPES.get(type(value), ""), "a number")
             raise ManifestError(
-                f"{_place(document, where)}{dotted(where)}: wanted a text, found {found}"
+                f"{_place(document, where)}{dotted(where)}: wanted a text, found {type_found}"
             )
     return {key: value or "" for key, value in values.items()} if values else values
 
@@ -134,16 +134,16 @@ def _check_times(pod: Pod, document: Document) -> None:
         time = getattr(pod.metadata, field, None)
         if time is not None and time.tzinfo is None:
             place = _place(document, ("metadata", field))
-            what = "wanted a time with its zone, such as 2026-01-02T03:04:05Z"
-            raise ManifestError(f"{place}metadata.{field}: {what}")
+            expected_form = "wanted a time with its zone, such as 2026-01-02T03:04:05Z"
+            raise ManifestError(f"{place}metadata.{field}: {expected_form}")
 
 
 def _refuse_large(found: tuple[Path, int, int] | None, document: Document) -> None:
     if found is not None:
         path, number, bits = found
-        shown = str(number)
-        what = f"{shown if len(shown) < 40 else shown[:40] + '...'} does not fit into {bits} bits"
-        raise ManifestError(f"{_place(document, path)}{dotted(path)}: {what}")
+        digits = str(number)
+        why = f"{digits if len(digits) < 40 else digits[:40] + '...'} does not fit into {bits} bits"
+        raise ManifestError(f"{_place(document, path)}{dotted(path)}: {why}")
 
 
 def _large_number(value: Any, bits: int) -> tuple[Path, int, int] | None:
@@ -159,9 +159,9 @@ def _large_number(value: Any, bits: int) -> tuple[Path, int, int] | None:
     for name, item in parts:
         if name == "fieldsV1":
             continue
-        found = _large_number(item, 64 if name in wide_fields() else bits)
-        if found is not None:
-            path, number, width = found
+        large = _large_number(item, 64 if name in wide_fields() else bits)
+        if large is not None:
+            path, number, width = large
             return (name, *path), number, width
     return None
 
@@ -182,17 +182,17 @@ def _explain(text: str, document: Document) -> str:
         return text
     path = _path(match["path"])
     words = re.match(r"Expected `([^`]*)`, got `([^`]*)`\Z", match["what"])
-    what = match["what"]
+    why = match["what"]
     if words is not None:
-        wanted = [_TYPES.get(t, t) for t in words[1].split(" | ") if t != "null"]
-        found = _TYPES_FOUND.get(words[2], words[2])
-        what = f"wanted {' or '.join(wanted)}, found {found}"
-        what = what.replace("wanted object", "wanted a mapping")
+        expected_types = [_TYPES.get(t, t) for t in words[1].split(" | ") if t != "null"]
+        found_type = _TYPES_FOUND.get(words[2], words[2])
+        why = f"wanted {' or '.join(expected_types)}, found {found_type}"
+        why = why.replace("wanted object", "wanted a mapping")
     missing = re.match(r"Object missing required field `([^`]*)`\Z", match["what"])
     if missing is not None:
-        what = f"{missing[1]} is missing"
+        why = f"{missing[1]} is missing"
     field = match["path"].lstrip(".")
-    return f"{_place(document, path)}{field}: {what}" if field else what
+    return f"{_place(document, path)}{field}: {why}" if field else why
 
 
 def _path(text: str) -> Path:

@@ -59,14 +59,14 @@ class ManifestFiles:
         except OSError as e:
             self.complain(file, (e.strerror or str(e)).lower())
             return None
-        known = self._known.get(file)
-        if known is None or known.data != data:
-            known = self._known[file] = self._parsed(file, data)
-        if known.pod is None:
-            self.complain(file, known.why)
+        parsed = self._known.get(file)
+        if parsed is None or parsed.data != data:
+            parsed = self._known[file] = self._parsed(file, data)
+        if parsed.pod is None:
+            self.complain(file, parsed.why)
         else:
             self.errors.pop(file, None)
-        return known.pod
+        return parsed.pod
 
     def _parsed(self, file: str, data: bytes) -> _Parsed:
         self.parsed += 1

@@ -40,5 +40,5 @@ def read_manifests(
 
 
 def _is_list(value: Any) -> bool:
-    wanted = ("v1", _LIST)
-    return isinstance(value, dict) and (value.get("apiVersion"), value.get("kind")) == wanted
+    type_meta = ("v1", _LIST)
+    return isinstance(value, dict) and (value.get("apiVersion"), value.get("kind")) == type_meta

@@ -63,15 +63,15 @@ def merge_pod_sources(
     ADD, UPDATE, DELETE, the empty ADD, RECONCILE (SRC-064).
     """
     nameable, unsafe = drop_unsafe_names(message)
-    wanted, duplicates = drop_duplicate_names(nameable)
+    unique, duplicates = drop_duplicate_names(nameable)
     pods: dict[str, Pod] = {}
     changes: dict[PodOperation, list[Pod]] = {operation: [] for operation in PodOperation}
-    for pod in wanted:
+    for pod in unique:
         old = previous.get(uid_of(pod))
-        operation, kept = _compare(old, pod, source, seen_at)
-        pods[uid_of(kept)] = kept
+        operation, merged_pod = _compare(old, pod, source, seen_at)
+        pods[uid_of(merged_pod)] = merged_pod
         if operation is not None:
-            changes[operation].append(kept)
+            changes[operation].append(merged_pod)
     changes[PodOperation.REMOVE] = [p for u, p in previous.items() if u not in pods]
     twice = (DroppedPod(p, f'duplicate pod name "{full_name_of(p)}"') for p in duplicates)
     return MergeResult(pods, _in_order(changes, source, first), (*unsafe, *twice))

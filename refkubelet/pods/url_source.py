@@ -61,14 +61,14 @@ class UrlSource:
             await self._clock.sleep(self._settings.period_s)
 
     async def _ask(self, deliver: Deliver) -> None:
-        what = f"cannot read static pods from {self._settings.url}"
+        complaint = f"cannot read static pods from {self._settings.url}"
         try:
             await self._read(deliver)
         except (NetworkError, ManifestError) as error:
             self.error = str(error)
-            self._complaints.failed(what, error, NetworkError, ManifestError)
+            self._complaints.failed(complaint, error, NetworkError, ManifestError)
         else:
-            self._complaints.over(what)
+            self._complaints.over(complaint)
 
     async def _read(self, deliver: Deliver) -> None:
         """Deliver what the URL has, if that is new. Raises: NetworkError, ManifestError."""

@@ -60,21 +60,21 @@ class DirectoryWatch:
 
     def _read(self) -> list[tuple[str, bool]]:
         """All changes that inotify holds now."""
-        found: list[tuple[str, bool]] = []
+        changes: list[tuple[str, bool]] = []
         while True:
             try:
                 data = os.read(self._notify.fileno(), _READ_BYTES)
             except BlockingIOError:
-                return found
+                return changes
             for event in parse_events(data):
                 if event.mask & _OVER:
                     self._over = True
-                    return found
+                    return changes
                 if event.mask & flags.CREATE and not self._is_complete(event.name):
                     continue
                 change = (event.name, not event.mask & _GONE)
-                if not found or found[-1] != change:
-                    found.append(change)
+                if not changes or changes[-1] != change:
+                    changes.append(change)
 
     def _is_complete(self, name: str) -> bool:
         """Whether a created entry has its content already, as symbolic and hard links have. A file

@@ -59,10 +59,12 @@ class ProbeTarget:
 
     @property
     def timeout_s(self) -> int:
+        """1 s where the probe says nothing."""
         return self.probe.timeoutSeconds or 1
 
     @property
     def threshold(self) -> dict[ProbeResult, int]:
+        """So many results in a row count; by default 1 success, 3 failures."""
         return {
             ProbeResult.SUCCESS: self.probe.successThreshold or 1,
             ProbeResult.FAILURE: self.probe.failureThreshold or 3,
@@ -212,8 +214,8 @@ def all_containers_restart(pod: Pod, status: PodStatus) -> bool:
     if is_true(status, "AllContainersRestarting"):
         return True
     for container in containers(pod):
-        found = find_status(status, container.name)
-        ended = found.state.terminated if found is not None and found.state else None
+        entry = find_status(status, container.name)
+        ended = entry.state.terminated if entry is not None and entry.state else None
         if ended is not None and matching_action(container, ended.exitCode) == RESTART_ALL:
             return True
     return False

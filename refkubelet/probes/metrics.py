@@ -71,8 +71,8 @@ class ProbeMetrics:
             for result, count in runs.results.items():
                 total.add_metric((labels[0], WORDS[result], *labels[1:]), count)
             if any(runs.durations.in_bucket):
-                found = runs.durations
-                duration.add_metric(labels[:4], found.cumulative(), found.sum_s)
+                durations = runs.durations
+                duration.add_metric(labels[:4], durations.cumulative(), durations.sum_s)
         yield total
         yield duration
 

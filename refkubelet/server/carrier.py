@@ -41,19 +41,19 @@ def request_of(raw: web.BaseRequest) -> Request:
 
 
 def _headers(raw: web.BaseRequest) -> dict[str, str]:
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     for name, value in raw.headers.items():
         key = name.lower()
-        found[key] = f"{found[key]}, {value}" if key in found else value
-    return found
+        headers[key] = f"{headers[key]}, {value}" if key in headers else value
+    return headers
 
 
 def certificate_of(connection: ssl.SSLObject | None) -> ClientCertificate | None:
     """The client's certificate, which the handshake has verified; None: there is none."""
-    if connection is None or not (shown := connection.getpeercert()):
+    if connection is None or not (peer := connection.getpeercert()):
         return None
     pairs: list[tuple[str, Any]] = []
-    for attributes in shown.get("subject", ()):
+    for attributes in peer.get("subject", ()):
         pairs += attributes  # type: ignore[arg-type]  # tuples of pairs, as ssl gives them
     names = [str(value) for key, value in pairs if key == "commonName"]
     organizations = tuple(str(value) for key, value in pairs if key == "organizationName")

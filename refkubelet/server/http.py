@@ -67,9 +67,9 @@ def check_servers(config: KubeletConfiguration, *, has_api: bool, insecure: bool
             "  give --kubeconfig, or set serverTLSBootstrap: false (or enableServer: false)"
         )
     if not has_api and (config.authentication.webhook.enabled or _asks_api(config)):
-        what = "authentication" if config.authentication.webhook.enabled else "authorization"
+        webhook = "authentication" if config.authentication.webhook.enabled else "authorization"
         raise ServerError(
-            f"no client provided, cannot use webhook {what}\n"
+            f"no client provided, cannot use webhook {webhook}\n"
             "  give --kubeconfig, or set authentication.webhook.enabled: false, "
             "authentication.anonymous.enabled: true or authentication.x509.clientCAFile, and "
             f"authorization.mode: {ALWAYS_ALLOW} (or enableServer: false)"
@@ -143,21 +143,21 @@ class KubeletServers:
     def _endpoints(self) -> list[_Endpoint]:
         """Raises `NotConfigured`, `TlsError`."""
         c = self._config
-        found = []
+        places = []
         if c.enable_server:
             main = self._ports.main()
             tls = server_context(
                 c, self._certificates, self._host_name, self._clock, asked_for=self._asked_for
             )
-            found.append(_Endpoint("port", c.address, c.port, main, tls))
+            places.append(_Endpoint("port", c.address, c.port, main, tls))
         if c.read_only_port:
-            found.append(
+            places.append(
                 _Endpoint("readOnlyPort", c.address, c.read_only_port, self._ports.read_only())
             )
         if c.healthz_port:
             host = c.healthz_bind_address
-            found.append(_Endpoint("healthzPort", host, c.healthz_port, healthz_port(self._clock)))
-        return found
+            places.append(_Endpoint("healthzPort", host, c.healthz_port, healthz_port(self._clock)))
+        return places
 
     async def _listen(self, endpoint: _Endpoint) -> None:
         """Bind the port and serve. Raises `ServerError`."""

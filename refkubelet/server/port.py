@@ -83,12 +83,12 @@ class Port:
                 refusal = await self._gate.refusal(request)
                 if refusal is not None:
                     return refusal
-            found = self._routes.find(request.method, request.path)
-            if isinstance(found, Answer):
-                return found
-            about = request_attributes(request, found)
-            with self._spans.span(found.template, about, scope=HTTP_SERVER, kind="server") as span:
-                answer = await self._handled(request, found)
+            route = self._routes.find(request.method, request.path)
+            if isinstance(route, Answer):
+                return route
+            about = request_attributes(request, route)
+            with self._spans.span(route.template, about, scope=HTTP_SERVER, kind="server") as span:
+                answer = await self._handled(request, route)
                 tell_status(span, answer.status)
                 return answer
         except Exception as problem:

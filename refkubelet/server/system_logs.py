@@ -35,6 +35,7 @@ class SystemLogs:
     host: ServerHost
 
     async def answer(self, request: Request, route: Route) -> Answer:
+        """A file, or the list of a directory; 403 and 404 as Go's file server says."""
         path = route.parts["path"]
         try:
             file = open_below(self.host.system_logs, path)

@@ -106,7 +106,7 @@ def below(directory: CgroupDir, container_ids: tuple[str, ...]) -> list[CgroupDi
         children = list(directory.iterdir())
     except OSError:
         return []
-    return [child for child in children if any(one in child.name for one in container_ids)]
+    return [child for child in children if any(id_ in child.name for id_ in container_ids)]
 
 
 def _processes(directory: CgroupDir) -> int:

@@ -82,11 +82,11 @@ class PodFilesReader:
                 used = await measure(volume_dir(self.root_dir, pod, volume), errors.append)
         except OSError as failure:
             errors.append(failure)
-        what = f"not all of volume {volume.name} of {pod_ref(pod)} can be counted"
+        complaint = f"not all of volume {volume.name} of {pod_ref(pod)} can be counted"
         for error in errors:
-            complaints.failed(what, error, OSError)
+            complaints.failed(complaint, error, OSError)
         if not errors:
-            complaints.over(what)
+            complaints.over(complaint)
         return used
 
 
@@ -141,15 +141,15 @@ async def measure(path: str, incomplete: Callable[[OSError], None] = _ignored) -
 
 def _measured(path: str, incomplete: Callable[[OSError], None]) -> Generator[None, None, DiskUse]:
     """The size of what is at `path`, an entry at each step."""
-    with ExitStack() as held:
+    with ExitStack() as stack:
         try:
-            top = held.enter_context(opened_directory(path))
+            top = stack.enter_context(opened_directory(path))
         except OSError:  # it is not made yet, or removed
             return NOTHING
-        found = os.fstat(top)
-        total = _use(found)
+        status = os.fstat(top)
+        total = _use(status)
         try:
-            for use in _below(top, found.st_dev):
+            for use in _below(top, status.st_dev):
                 total += use
                 yield
         except OSError as error:

@@ -28,11 +28,11 @@ def network(traffic: Traffic | None) -> Json:
     """The part `network` in a dictionary of its own; empty without traffic."""
     if traffic is None:
         return {}
-    shown: Json = {"time": wire.shown_time(traffic.time_ns)}
-    shown |= _interface(traffic.default or NO_INTERFACE)
+    document: Json = {"time": wire.shown_time(traffic.time_ns)}
+    document |= _interface(traffic.default or NO_INTERFACE)
     if traffic.interfaces:
-        shown["interfaces"] = [_interface(each) for each in traffic.interfaces]
-    return {"network": shown}
+        document["interfaces"] = [_interface(each) for each in traffic.interfaces]
+    return {"network": document}
 
 
 def _interface(traffic: InterfaceTraffic) -> Json:

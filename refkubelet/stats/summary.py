@@ -153,14 +153,14 @@ class SummaryProvider:
         """`row` with the pressure on the container's cgroup; without that, the runtime's
         (SRV-030.7)."""
         path = self._cgroup(pod)
-        found = None if path is None else self._cgroups.pressure(path, row.container_id)
-        if found is None:
+        pressure = None if path is None else self._cgroups.pressure(path, row.container_id)
+        if pressure is None:
             return row
         return replace(
             row,
-            cpu_psi=found["cpu"],
-            memory_psi=found["memory"],
-            io_psi=found["io"],
+            cpu_psi=pressure["cpu"],
+            memory_psi=pressure["memory"],
+            io_psi=pressure["io"],
             io_time_ns=self._deps.clock.wall_ns(),
         )
 
@@ -207,10 +207,10 @@ class SummaryProvider:
 
     def _volume(self, pod: Pod, volume: Volume, size: VolumeSize) -> Json:
         room = size.room if size.room is not None else self._room(pod, volume)
-        shown = {**wire.filesystem(room, size.used, size.time_ns), "name": volume.name}
+        document = {**wire.filesystem(room, size.used, size.time_ns), "name": volume.name}
         if size.claim:
-            shown["pvcRef"] = {"name": size.claim, "namespace": pod.metadata.namespace}
-        return shown
+            document["pvcRef"] = {"name": size.claim, "namespace": pod.metadata.namespace}
+        return document
 
     def _room(self, pod: Pod, volume: Volume) -> FilesystemStats | None:
         """The filesystem of a volume that the kubelet made; None: it was unmounted since it was
@@ -233,11 +233,11 @@ _ADDED: Final = {
 
 def added_up(containers: Sequence[Json]) -> Json:
     """The sums of CPU, memory and swap of all containers, with the time of the last one."""
-    found = {}
+    sums_by_part = {}
     for part, names in _ADDED.items():
         rows = [container[part] for container in containers]
         sums = {name: sum(row.get(name, 0) for row in rows) for name in names}
-        found[part] = {"time": rows[-1]["time"] if rows else None, **sums}
+        sums_by_part[part] = {"time": rows[-1]["time"] if rows else None, **sums}
     if containers:  # pressure cannot be added up
-        found["io"] = {"time": containers[-1]["io"]["time"]}
-    return found
+        sums_by_part["io"] = {"time": containers[-1]["io"]["time"]}
+    return sums_by_part

@@ -80,14 +80,14 @@ class VolumeStats:
     def of_claims(self) -> dict[tuple[str, str], VolumeSize]:
         """The last measurements of the volumes of claims, by the claim's namespace and name
         (SRV-035)."""
-        found: dict[tuple[str, str], VolumeSize] = {}
+        sizes: dict[tuple[str, str], VolumeSize] = {}
         for pod in self._pods():
             _, namespace = name_and_namespace(pod)
             watched = self._watched.get(uid(pod))
             for size in watched.claimed.values() if watched is not None else ():
                 if size.claim:
-                    found.setdefault((namespace, size.claim), size)
-        return found
+                    sizes.setdefault((namespace, size.claim), size)
+        return sizes
 
     async def run(self) -> None:
         """Measure until cancelled."""
@@ -106,8 +106,8 @@ class VolumeStats:
     def _look(self) -> None:
         """Add new pods with volumes, and drop those that are gone."""
         pods = {uid(pod): pod for pod in self._pods() if pod.spec.volumes}
-        for gone in [pod_uid for pod_uid in self._watched if pod_uid not in pods]:
-            task = self._watched.pop(gone).task
+        for stale_uid in [pod_uid for pod_uid in self._watched if pod_uid not in pods]:
+            task = self._watched.pop(stale_uid).task
             if task is not None:
                 task.cancel()
         for pod_uid, pod in pods.items():

@@ -139,12 +139,12 @@ def initialized_condition(pod: Pod, status: PodStatus, *, was_true: bool) -> Pod
     init = spec.initContainers or ()
     if init and status.initContainerStatuses is None and status.containerStatuses is None:
         return _false(INITIALIZED, "UnknownContainerStatuses")
-    known = _by_name(status.initContainerStatuses)
-    unknown = [c.name for c in init if c.name not in known]
+    shown = _by_name(status.initContainerStatuses)
+    unknown = [c.name for c in init if c.name not in shown]
     incomplete = [
         c.name
         for c in init
-        if c.name in known and not (known[c.name].started if is_sidecar(c) else known[c.name].ready)
+        if c.name in shown and not (shown[c.name].started if is_sidecar(c) else shown[c.name].ready)
     ]
     if status.phase == "Succeeded" and not unknown:
         return PodCondition(type=INITIALIZED, status="True", reason="PodCompleted")
@@ -160,9 +160,9 @@ def containers_ready_condition(pod: Pod, status: PodStatus) -> PodCondition:
     if status.initContainerStatuses is None and status.containerStatuses is None:
         return _false(CONTAINERS_READY, "UnknownContainerStatuses")
     names = [c.name for c in (*sidecars(pod), *pod.spec.containers)]
-    known = _by_name(status.initContainerStatuses) | _by_name(status.containerStatuses)
-    unknown = [name for name in names if name not in known]
-    unready = [name for name in names if name in known and not known[name].ready]
+    statuses = _by_name(status.initContainerStatuses) | _by_name(status.containerStatuses)
+    unknown = [name for name in names if name not in statuses]
+    unready = [name for name in names if name in statuses and not statuses[name].ready]
     if status.phase == "Succeeded" and not unknown:
         return _false(CONTAINERS_READY, "PodCompleted")
     if status.phase == "Failed":
@@ -194,11 +194,11 @@ def readiness_is_outdated(pod: Pod) -> bool:
     upstream init container statuses are ignored, so with sidecars it always differs."""
     if not pod.spec.readinessGates or pod.status is None:
         return False
-    known = find(pod.status, READY)
+    old_ready = find(pod.status, READY)
     regular = msgspec.structs.replace(pod.status, initContainerStatuses=None)
     fresh = ready_condition(pod, regular, pod.status.conditions or ())
-    return known is not None and (
-        (known.status, known.message or "") != (fresh.status, fresh.message or "")
+    return old_ready is not None and (
+        (old_ready.status, old_ready.message or "") != (fresh.status, fresh.message or "")
     )
 
 
@@ -221,7 +221,7 @@ def _by_name(statuses: Iterable[ContainerStatus] | None) -> dict[str, ContainerS
 def _listed(unknown: Sequence[str], others: Sequence[str], word: str) -> str:
     parts = (("unknown", unknown), (word, others))
     return ", ".join(
-        f"containers with {what} status: [{' '.join(names)}]" for what, names in parts if names
+        f"containers with {kind} status: [{' '.join(names)}]" for kind, names in parts if names
     )
 
 

@@ -40,5 +40,5 @@ def with_death(
         ]
 
     lists = {name: changed(getattr(known, name)) for name in CONTAINER_LISTS}
-    shown = msgspec.structs.replace(known, **lists)
-    return None if shown == known else with_readiness(pod, shown)
+    changed_status = msgspec.structs.replace(known, **lists)
+    return None if changed_status == known else with_readiness(pod, changed_status)

@@ -76,10 +76,10 @@ def past_active_deadline(pod: Pod, status: PodStatus | None, now: datetime) -> b
     """Whether activeDeadlineSeconds have passed since startTime (LIFE-204). `status`: the cached
     status; None: the object's own is used. A pod without a start time has no deadline yet."""
     seconds = pod.spec.activeDeadlineSeconds
-    known = status or pod.status
-    if seconds is None or known is None or known.startTime is None:
+    last = status or pod.status
+    if seconds is None or last is None or last.startTime is None:
         return False
-    return (now - known.startTime).total_seconds() >= seconds
+    return (now - last.startTime).total_seconds() >= seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +118,13 @@ def generate_pod_status(
     inputs: StatusInputs,
 ) -> PodStatus:
     """The status to publish. `previous`: the last status, by default the object's (STAT-002)."""
-    known = previous if previous is not None else pod.status
-    shown = inputs.pod_level_resizes
-    status = _with_containers(pod, runtime_status, known, inputs)
+    last = previous if previous is not None else pod.status
+    has_resources = inputs.pod_level_resizes
+    status = _with_containers(pod, runtime_status, last, inputs)
     status = _with_phase(
-        pod=pod, status=status, runtime_status=runtime_status, known=known, inputs=inputs
+        pod=pod, status=status, runtime_status=runtime_status, known=last, inputs=inputs
     )
-    status = apply_probes(pod, status, inputs.probes, known)
+    status = apply_probes(pod, status, inputs.probes, last)
     status = _with_addresses(pod, status, runtime_status, inputs)
     status = msgspec.structs.replace(
         status,
@@ -132,14 +132,14 @@ def generate_pod_status(
             pod=pod,
             status=status,
             runtime_status=runtime_status,
-            previous=known,
+            previous=last,
             resizes=inputs.resize_conditions,
         ),
-        resources=pod_resources_shown(pod, known, _cgroup(pod, inputs)) if shown else None,
-        allocatedResources=own_resources(request_quantities(pod)) if shown else None,
+        resources=pod_resources_shown(pod, last, _cgroup(pod, inputs)) if has_resources else None,
+        allocatedResources=own_resources(request_quantities(pod)) if has_resources else None,
         qosClass=(pod.status.qosClass if pod.status else None) or qos_class(pod),
     )
-    return stamp_times(status, known, inputs.now)
+    return stamp_times(status, last, inputs.now)
 
 
 def _with_containers(

@@ -72,11 +72,9 @@ def merge_pod_status(
 
 def _since(condition: PodCondition, live: Iterable[PodCondition], now: datetime) -> PodCondition:
     """`condition` with the time of the live one if that has the same status, else `now`."""
-    known = next((c for c in live if c.type == condition.type), None)
-    same = known is not None and known.status == condition.status
-    return replace(
-        condition, lastTransitionTime=known.lastTransitionTime if known and same else now
-    )
+    old = next((c for c in live if c.type == condition.type), None)
+    same = old is not None and old.status == condition.status
+    return replace(condition, lastTransitionTime=old.lastTransitionTime if old and same else now)
 
 
 def _never_ready_at_the_end(status: PodStatus, now: datetime, generation: int | None) -> PodStatus:

@@ -54,14 +54,14 @@ def _diff_merge_list(
     """The patch of a list whose items are merged by `key`: the new order, changed items, and
     deletions."""
     old = {item[key]: item for item in before}
-    wanted = [item[key] for item in after]
+    keys = [item[key] for item in after]
     changes = []
     for item in after:
         change = diff_objects(old.get(item[key], {}), item, {})
         if change:
             changes.append({**change, key: item[key]})
-    changes += [{"$patch": "delete", key: k} for k in old if k not in wanted]
-    order = [{key: k} for k in wanted]
+    changes += [{"$patch": "delete", key: k} for k in old if k not in keys]
+    order = [{key: k} for k in keys]
     patch: dict[str, Any] = {f"$setElementOrder/{name}": order}
     if changes:
         patch[name] = changes

@@ -75,9 +75,9 @@ class _Scope:
     def __init__(self, pod: Pod, facts: ProbeFacts, before: PodStatus | None) -> None:
         self._uid = uid(pod)
         self._facts = facts
-        known = before or PodStatus()
-        shown = (*(known.containerStatuses or ()), *(known.initContainerStatuses or ()))
-        self._ids_before = {each.name: each.containerID for each in shown}
+        last = before or PodStatus()
+        rows = (*(last.containerStatuses or ()), *(last.initContainerStatuses or ()))
+        self._ids_before = {each.name: each.containerID for each in rows}
         # From the object of the source: that of a static pod has no conditions, its status may.
         self._source_says_ready = is_true(pod.status, READY)
 

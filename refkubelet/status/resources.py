@@ -59,9 +59,9 @@ def container_resources_shown(
     if requests is not None:
         cpu = _cpu(actual.cpu_request_millicores, requests, MIN_REQUEST_MILLICORES)
         memory = _memory(actual.memory_request_bytes)
-        sent = (actuated.requests if actuated is not None else None) or {}
-        if memory and MEMORY in sent:  # no runtime reports a memory request
-            memory = sent[MEMORY]
+        requests_set = (actuated.requests if actuated is not None else None) or {}
+        if memory and MEMORY in requests_set:  # no runtime reports a memory request
+            memory = requests_set[MEMORY]
         requests = _shown(requests, {CPU: cpu, MEMORY: memory}, old.requests)
     return replace(allocated, limits=limits, requests=requests)
 
@@ -114,13 +114,13 @@ def _shown(
 ) -> dict[str, str]:
     """`allocated`, replaced by the amounts of `actual`; where `actual` has None, by those of
     `old`."""
-    shown = dict(allocated)
+    merged = dict(allocated)
     for name, text in actual.items():
         if text:
-            shown[name] = text
+            merged[name] = text
         elif text is None and old and name in old:
-            shown[name] = old[name]
-    return shown
+            merged[name] = old[name]
+    return merged
 
 
 def pod_resources_shown(
@@ -143,9 +143,9 @@ def pod_resources_shown(
     cpu_request = _cpu(_request_of_shares(cgroup), requests, MIN_REQUEST_MILLICORES)
     cpu_limit = _cpu(_limit_of_quota(cgroup), limits, MIN_LIMIT_MILLICORES)
     memory = cgroup.memory_limit_bytes or 0
-    asked = request_quantities(pod).get(MEMORY)
-    if asked is not None and MEMORY not in requests:
-        requests = {**requests, MEMORY: str(asked)}
+    memory_request = request_quantities(pod).get(MEMORY)
+    if memory_request is not None and MEMORY not in requests:
+        requests = {**requests, MEMORY: str(memory_request)}
     shown_limits = {CPU: cpu_limit, MEMORY: _memory(memory if memory > 0 else None)}
     return ResourceRequirements(
         limits=_shown(limits, shown_limits, before.limits) or None,

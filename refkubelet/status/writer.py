@@ -48,7 +48,8 @@ class KnownPods(Protocol):
 
     def mirror_of(self, pod: Pod) -> Pod | None: ...
 
-    def translate_uid(self, pod_uid: str) -> str: ...
+    def translate_uid(self, pod_uid: str) -> str:
+        """The UID of the static pod, if it is that of a mirror."""
 
     def pods_and_mirrors(self) -> tuple[Pod, ...]: ...
 
@@ -142,8 +143,8 @@ class StatusWriter:
                 if self._must_send(pod_uid, entry, everything):
                     await self._send(self._deps.api, pod_uid)
             except Exception as error:  # the other statuses are written all the same
-                what = f"the status of {full_name(entry.pod)} is not written"
-                self._complaints.failed(what, error, key=pod_uid)
+                complaint = f"the status of {full_name(entry.pod)} is not written"
+                self._complaints.failed(complaint, error, key=pod_uid)
             else:
                 self._complaints.over(pod_uid)
 
@@ -151,8 +152,8 @@ class StatusWriter:
         mirrors = {uid(p) for p in self._deps.pods.pods_and_mirrors() if is_mirror(p)}
         for api_uid in [u for u in self._counted if u not in self._statuses]:
             if api_uid not in mirrors:
-                for known in (self._confirmed, self._counted, self._equal):
-                    known.pop(api_uid, None)
+                for records in (self._confirmed, self._counted, self._equal):
+                    records.pop(api_uid, None)
 
     def _must_send(self, pod_uid: str, entry: VersionedStatus, everything: bool) -> bool:
         """Whether the version is not confirmed; with `everything` also whether the pod can be
@@ -183,8 +184,8 @@ class StatusWriter:
         equal = self._equal.get(api_uid)
         if equal is not None and equal[0] is pair[0] and equal[1] is pair[1]:
             return False
-        seen = normalize_status(api_pod, api_pod.status or PodStatus())
-        if not statuses_equal(seen, entry.status):
+        api_status = normalize_status(api_pod, api_pod.status or PodStatus())
+        if not statuses_equal(api_status, entry.status):
             return True
         self._equal[api_uid] = pair
         return False

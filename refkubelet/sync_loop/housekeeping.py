@@ -66,7 +66,8 @@ class CleanableRuntime(Protocol):
 class KeptByPod(Protocol):
     """Remembers something of each pod."""
 
-    def keep_only(self, pod_uids: Collection[str]) -> None: ...
+    def keep_only(self, pod_uids: Collection[str]) -> None:
+        """Forget what belongs to other pods."""
 
 
 class CleanableProbes(Protocol):
@@ -155,8 +156,8 @@ class Housekeeping:
     async def handle_pod_cleanups(self) -> None:
         """Run one round (LIFE-015). If the runtime cannot list its pods, the rest is skipped."""
         deps = self._deps
-        wanted = self._look_through_wanted(deps.pods.pods())
-        working = deps.workers.sync_known_pods(wanted.uids)
+        desired = self._look_through_wanted(deps.pods.pods())
+        working = deps.workers.sync_known_pods(desired.uids)
         try:
             listed = await deps.runtime.get_pods(all_states=False)
         except CriCallError as error:
@@ -171,16 +172,16 @@ class Housekeeping:
             deps.statuses.remove_orphaned(self._uids_of_statuses(deps.pods.pods_and_mirrors()))
         with self._guarded("allocations"):
             if deps.allocations is not None:
-                deps.allocations.keep_only(wanted.uids)
+                deps.allocations.keep_only(desired.uids)
         with self._guarded("user namespaces"):
             if deps.users is not None:  # what still starts or ends is in no list
-                deps.users.keep_only(wanted.uids | running.uids | working.keys())
+                deps.users.keep_only(desired.uids | running.uids | working.keys())
         with self._guarded("directories of pods"):
-            self._remove_directories(wanted, running)
+            self._remove_directories(desired, running)
         with self._guarded("mirrors"):
             await self._delete_orphan_mirrors()
-        created = self._create_missing(wanted, working)
-        self._end_deleted(wanted, running, working)
+        created = self._create_missing(desired, working)
+        self._end_deleted(desired, running, working)
         self._kill_unknown(running, working, created)
         with self._guarded("cgroups"):
             if deps.cgroups is not None:

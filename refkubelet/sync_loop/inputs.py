@@ -28,6 +28,7 @@ class Ticker:
         self._due_s = 0.0
 
     def start(self, on_tick: Callable[[], object]) -> None:
+        """The first tick comes one period from now."""
         loop = asyncio.get_running_loop()
         self._due_s = loop.time()
         self._set_timer(loop, on_tick)
@@ -86,7 +87,7 @@ class Inputs:
 
     def _watch(self, name: str) -> None:
         get = asyncio.create_task(self._queues[name].get(), name=f"input {name}")
-        get.add_done_callback(lambda done: None if done.cancelled() else self.arrive(name))
+        get.add_done_callback(lambda task: None if task.cancelled() else self.arrive(name))
         self._gets[name] = get
 
     def arrive(self, name: str) -> None:

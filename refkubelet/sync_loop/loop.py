@@ -182,8 +182,8 @@ class SyncLoop:
         try:
             await handle[update.operation](update.pods)
         except Exception as error:
-            what = f"handling {update.operation.value} from {update.source.value} failed"
-            self._complaints.failed(what, error)
+            complaint = f"handling {update.operation.value} from {update.source.value} failed"
+            self._complaints.failed(complaint, error)
         finally:
             self._seen.add(update.source)
 

@@ -129,5 +129,5 @@ class OrphanDirectories:
 
     def _failed(self, name: str, error: Exception) -> None:
         path = safe_join(self._pods_dir, name)
-        what = f"orphaned pod directory {path} is not removed"
-        self._complaints.failed(what, error, OSError)
+        complaint = f"orphaned pod directory {path} is not removed"
+        self._complaints.failed(complaint, error, OSError)

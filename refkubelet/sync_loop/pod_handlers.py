@@ -260,8 +260,8 @@ class PodHandlers:
             return
         if uid(static) == self.new_pods.asked_about:
             return  # its worker will start with the newest mirror
-        gone = self._deps.pods.mirror_of(static) is None
-        if gone and self._deps.workers.is_finished(uid(static)):
+        is_gone = self._deps.pods.mirror_of(static) is None
+        if is_gone and self._deps.workers.is_finished(uid(static)):
             self._deps.restore_mirror(static)  # its worker does nothing any more
             return
         told_s = self._deps.clock.monotonic_s()

@@ -59,9 +59,9 @@ def number(value: float) -> str:
 
 def _line(name: str, sample: Sample) -> str:
     labels = ",".join(f'{key}="{_escaped(value)}"' for key, value in sample.labels)
-    shown = f"{{{labels}}}" if labels else ""
+    label_text = f"{{{labels}}}" if labels else ""
     time = "" if sample.time_ms is None else f" {sample.time_ms}"
-    return f"{name}{sample.suffix}{shown} {number(sample.value)}{time}"
+    return f"{name}{sample.suffix}{label_text} {number(sample.value)}{time}"
 
 
 def _in_help(text: str) -> str:

@@ -21,21 +21,21 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The object on one line; a traceback is part of `err`."""
-        told: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "ts": round(record.created * 1000, 3),
             "caller": f"{record.module}.py:{record.lineno}",
             "logger": record.name,
             "msg": record.getMessage(),
         }
         if record.levelno < logging.WARNING:
-            told["v"] = 1 if record.levelno == logging.INFO else 2
+            entry["v"] = 1 if record.levelno == logging.INFO else 2
         else:
-            told["level"] = record.levelname.lower()
+            entry["level"] = record.levelname.lower()
         if record.exc_info and record.exc_info[1] is not None:
-            told["err"] = f"{record.exc_info[1]!r}\n{self.formatException(record.exc_info)}"
+            entry["err"] = f"{record.exc_info[1]!r}\n{self.formatException(record.exc_info)}"
         if (pod := getattr(record, "pod", None)) is not None:
-            told["pod"] = pod
-        return json.dumps(told, ensure_ascii=False)
+            entry["pod"] = pod
+        return json.dumps(entry, ensure_ascii=False)
 
 
 def log_to_stderr(verbosity: int, form: str) -> None:

@@ -44,6 +44,7 @@ class Durations:
         self.in_bucket = self.in_bucket or [0] * (len(self.bounds_s) + 1)
 
     def add(self, took_s: float) -> None:
+        """Count one that took so many seconds."""
         self.in_bucket[bisect_left(self.bounds_s, took_s)] += 1
         self.sum_s += took_s
 
@@ -53,11 +54,11 @@ class Durations:
 
     def cumulative(self) -> list[tuple[str, float]]:
         """(upper bound, how many were at most that long), as Prometheus wants it."""
-        found, total = [], 0
+        buckets, total = [], 0
         for bound, count in zip((*map(str, self.bounds_s), "+Inf"), self.in_bucket, strict=True):
             total += count
-            found.append((bound, float(total)))
-        return found
+            buckets.append((bound, float(total)))
+        return buckets
 
     def samples(self, labels: tuple[tuple[str, str], ...] = ()) -> Iterator[Sample]:
         """The lines of a histogram with these labels."""
@@ -289,8 +290,8 @@ class MetricsPage:
 
     def text(self, more: Iterable[Family] = ()) -> str:
         """In the Prometheus text format; `more`: what has just been measured."""
-        told = exposition((*(metric.family() for metric in self.metrics), *more))
-        return told + _of_the_process() if self._process else told
+        page = exposition((*(metric.family() for metric in self.metrics), *more))
+        return page + _of_the_process() if self._process else page
 
 
 def _of_the_process() -> str:

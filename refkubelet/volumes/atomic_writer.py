@@ -139,12 +139,12 @@ def _holds(path: str, data: bytes) -> bool:
 
 def _paths_below(directory: str) -> Iterator[str]:
     """All paths below a directory, relative to it."""
-    left = [""]
-    while left:
-        above = left.pop()
+    unvisited = [""]
+    while unvisited:
+        above = unvisited.pop()
         with suppress(OSError):
             for met in looked_at(os.path.join(directory, above)):
                 path = os.path.join(above, met.name)
                 yield path
                 if met.is_directory:
-                    left.append(path)
+                    unvisited.append(path)

@@ -42,17 +42,17 @@ async def claimed_volumes(
 ) -> tuple[dict[str, ClaimedVolume], dict[str, str]]:
     """The volumes of claims that the pod uses, and why others cannot be set up, both by the pod's
     name of the volume. `reader` None: standalone."""
-    found: dict[str, ClaimedVolume] = {}
+    volumes: dict[str, ClaimedVolume] = {}
     errors: dict[str, str] = {}
     for volume in used_volumes(pod).values():
         name = claim_of(pod, volume) if volume is not None else None
         if volume is None or name is None:
             continue
         try:
-            found[volume.name] = await _claimed(pod, volume, name, reader)
+            volumes[volume.name] = await _claimed(pod, volume, name, reader)
         except ClaimError as error:
             errors[volume.name] = str(error)
-    return found, errors
+    return volumes, errors
 
 
 async def _claimed(
@@ -72,11 +72,11 @@ async def _claimed(
     why = claim_problem(claim)
     if why is not None:
         raise ClaimError(f"{where}: {why}")
-    wanted = (claim.spec.volumeName if claim.spec is not None else None) or ""
+    volume_name = (claim.spec.volumeName if claim.spec is not None else None) or ""
     try:
-        persistent = await reader.get_volume(wanted)
+        persistent = await reader.get_volume(volume_name)
     except ApiError as error:
-        text = f"failed to fetch PV {wanted} from API server: {error.message}"
+        text = f"failed to fetch PV {volume_name} from API server: {error.message}"
         raise ClaimError(f"{where}: {text}") from None
     why = binding_problem(persistent, claim)
     if why is not None:

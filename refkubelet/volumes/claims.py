@@ -101,11 +101,11 @@ def binding_problem(volume: PersistentVolume, claim: PersistentVolumeClaim) -> s
             f"found PV object {name} but it has a nil pv.Spec.ClaimRef indicating it is not yet "
             "bound to the claim"
         )
-    wanted = (claim.metadata.uid if claim.metadata is not None else None) or ""
-    if (bound.uid or "") != wanted:
+    claim_uid = (claim.metadata.uid if claim.metadata is not None else None) or ""
+    if (bound.uid or "") != claim_uid:
         return (
             f"found PV object {name} but its pv.Spec.ClaimRef.UID {bound.uid or ''} does not point "
-            f"to claim.UID {wanted}"
+            f"to claim.UID {claim_uid}"
         )
     return None
 
@@ -119,11 +119,11 @@ def mode_problem(claimed: ClaimedVolume, mounted: Collection[str], devices: Coll
         return f"cannot get volumeMode for volume: {claimed.name}"
     wrong = [
         where
-        for where, used, wanted in (
+        for where, used, usable_mode in (
             ("volumeMounts", mounted, FILESYSTEM),
             ("volumeDevices", devices, "Block"),
         )
-        if name in used and mode != wanted
+        if name in used and mode != usable_mode
     ]
     return f"volume {name} has volumeMode {mode}, but is specified in {wrong[0]}" if wrong else ""
 

@@ -136,8 +136,8 @@ class ContentVolumes:
             secret = volume.secret
             name = secret.secretName or ""
             optional = bool(secret.optional)
-            found = await self._get_secret(pod, name, optional=optional)
-            return secret_payload(found, secret.items, secret.defaultMode, optional=optional)
+            data = await self._get_secret(pod, name, optional=optional)
+            return secret_payload(data, secret.items, secret.defaultMode, optional=optional)
         if volume.downwardAPI is not None:
             downward = volume.downwardAPI
             return downward_payload(downward.items, pod, self._facts(), downward.defaultMode)
@@ -151,12 +151,12 @@ class ContentVolumes:
     ) -> Files:
         optional = bool(source.optional)
         try:
-            found = await self._objects().get_config_map(_namespace(pod), source.name or "")
+            config_map = await self._objects().get_config_map(_namespace(pod), source.name or "")
         except ApiError as error:
             if not (error.not_found and optional):
                 raise
-            found = ConfigMap()
-        return config_map_payload(found, source.items, mode, optional=optional)
+            config_map = ConfigMap()
+        return config_map_payload(config_map, source.items, mode, optional=optional)
 
     async def _get_secret(self, pod: Pod, name: str, *, optional: bool) -> Secret:
         try:
@@ -195,8 +195,8 @@ class ContentVolumes:
         """The files of one source. Raises `PayloadError`, `ApiError`."""
         if source.secret is not None:
             optional = bool(source.secret.optional)
-            found = await self._get_secret(pod, source.secret.name or "", optional=optional)
-            return secret_payload(found, source.secret.items, mode, optional=optional)
+            data = await self._get_secret(pod, source.secret.name or "", optional=optional)
+            return secret_payload(data, source.secret.items, mode, optional=optional)
         if source.configMap is not None:
             return await self._config_map(pod, source.configMap, mode)
         if source.downwardAPI is not None:

@@ -45,13 +45,13 @@ def check_host_path(source: HostPathVolumeSource) -> None:
     if kind.endswith("OrCreate") and not os.path.exists(path):
         _make(path, kind)
         return
-    holds, what = CHECKS[kind]
+    holds, kind_words = CHECKS[kind]
     try:
         mode = os.stat(path).st_mode
     except OSError:
         mode = 0
     if not holds(mode):
-        raise HostPathError(f"hostPath type check failed: {path} is not {what}")
+        raise HostPathError(f"hostPath type check failed: {path} is not {kind_words}")
 
 
 def _make(path: str, kind: str) -> None:

@@ -32,8 +32,8 @@ def huge_page_bytes(medium: str, pod: Pod) -> int:
                 f"medium: {medium} can't be used if container requests multiple huge page sizes"
             )
     else:
-        wanted = parse_integer(medium.removeprefix(MEDIUM_PREFIX))
-        requested = [size for size in requested if size == wanted]
+        page_size = parse_integer(medium.removeprefix(MEDIUM_PREFIX))
+        requested = [size for size in requested if size == page_size]
     if not requested:
         raise ValueError(
             f"medium {medium}: hugePages storage requested, but there is no resource request for "

@@ -132,24 +132,24 @@ class PodVolumes:
             text = f"Unable to attach or mount volumes: {message}"
             self._recorder.pod_event(pod, "Warning", FAILED_MOUNT, text)
             raise VolumesNotReady(message)
-        known = self._pods.setdefault(uid(pod), _Pod(pod))
-        known.pod, known.claimed = pod, claimed
+        state = self._pods.setdefault(uid(pod), _Pod(pod))
+        state.pod, state.claimed = pod, claimed
         for name, volume in used.items():
-            if volume is not None and (name not in known.mounted or self._again(volume, claimed)):
-                known.due.setdefault(name, volume)
-        self._expand(known)
-        self._work_on(known)
-        await self._until_mounted(known, used.keys(), cancelled)
+            if volume is not None and (name not in state.mounted or self._again(volume, claimed)):
+                state.due.setdefault(name, volume)
+        self._expand(state)
+        self._work_on(state)
+        await self._until_mounted(state, used.keys(), cancelled)
 
     async def tear_down(self, pod: Pod) -> None:
         """Remove the volumes of a pod whose containers have stopped. What a driver is doing for it
         is waited for, so that what ends it comes after it. Raises OSError."""
-        known = self._pods.pop(uid(pod), None)
-        if known is not None and known.task is not None:
-            known.due.clear()
-            if not known.is_driven:
-                known.task.cancel()
-            await asyncio.gather(known.task, return_exceptions=True)
+        state = self._pods.pop(uid(pod), None)
+        if state is not None and state.task is not None:
+            state.due.clear()
+            if not state.is_driven:
+                state.task.cancel()
+            await asyncio.gather(state.task, return_exceptions=True)
         self._persistent.tear_down(pod)
         await self._empty_dirs.tear_down(pod)
         if self._drivers is not None:
@@ -159,8 +159,8 @@ class PodVolumes:
     def claimed(self, pod_uid: str) -> Mapping[str, VolumeOnNode]:
         """Where the pod's volumes of claims and of CSI drivers are on the node, by the pod's names
         of them."""
-        known = self._pods.get(pod_uid)
-        return known.places if known is not None else {}
+        state = self._pods.get(pod_uid)
+        return state.places if state is not None else {}
 
     def is_left(self, pod_uid: str) -> bool:
         """Whether a pod that is gone still has volumes of CSI drivers; these are being ended."""
@@ -168,7 +168,7 @@ class PodVolumes:
 
     async def stop(self) -> None:
         """End all tasks; nothing is torn down."""
-        tasks = [known.task for known in self._pods.values() if known.task is not None]
+        tasks = [state.task for state in self._pods.values() if state.task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -196,16 +196,16 @@ class PodVolumes:
     ) -> None:
         """Wait until all of the volumes were mounted once. Raises as
         `wait_for_attach_and_mount`."""
-        wanted = set(names)
+        needed = set(names)
         try:
             async with asyncio.timeout(WAIT_S):
-                while not wanted <= known.mounted:
+                while not needed <= known.mounted:
                     known.moved.clear()
                     await _either(known.moved, cancelled)
                     if cancelled.is_set():
                         raise WaitCancelled
         except TimeoutError:
-            missing = wanted - known.mounted
+            missing = needed - known.mounted
             raise VolumesNotReady(
                 unmounted_message(missing, (), "context deadline exceeded")
             ) from None
@@ -270,8 +270,8 @@ class PodVolumes:
     def _failed(self, known: _Pod, name: str, error: Exception) -> None:
         known.failures[name] = failed(known.failures.get(name), self._clock.monotonic_s())
         step = error.step if isinstance(error, MountFailed) else SET_UP
-        shown = known.claimed[name].name if name in known.claimed else name
-        message = f'MountVolume.{step} for volume "{shown}" : {in_words(error)}'
+        volume_name = known.claimed[name].name if name in known.claimed else name
+        message = f'MountVolume.{step} for volume "{volume_name}" : {in_words(error)}'
         self._recorder.pod_event(known.pod, "Warning", FAILED_MOUNT, message)
 
     async def _make(self, known: _Pod, volume: Volume) -> None:

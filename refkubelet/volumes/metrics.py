@@ -52,13 +52,13 @@ class VolumeSizes:
         """The sizes of those of the pod's volumes that can be measured, by the pod's names. A
         driver may need two minutes for each."""
         places = dict(self._places(uid(pod)))
-        found: dict[str, VolumeSize] = {}
+        sizes: dict[str, VolumeSize] = {}
         for volume in pod.spec.volumes or ():
             place = places.get(volume.name)
             size = await self._measured(pod, volume.name, place) if place is not None else None
             if size is not None:
-                found[volume.name] = replace(size, claim=claim_of(pod, volume) or "")
-        return found
+                sizes[volume.name] = replace(size, claim=claim_of(pod, volume) or "")
+        return sizes
 
     def _timed(self, source: str) -> AbstractContextManager[None]:
         """A context for one measurement."""
@@ -68,7 +68,7 @@ class VolumeSizes:
 
     async def _measured(self, pod: Pod, name: str, place: VolumeOnNode) -> VolumeSize | None:
         """The size; None: it is not known."""
-        what = f"the size of volume {name} of {pod_ref(pod)} is unknown"
+        complaint = f"the size of volume {name} of {pod_ref(pod)} is unknown"
         size: VolumeSize | None = None
         try:
             if place.is_local:
@@ -80,7 +80,7 @@ class VolumeSizes:
                 with self._timed(place.driver):
                     size = await self._drivers.measure(place)
         except Exception as error:
-            self._complaints.failed(what, error, NotMeasured, OSError)
+            self._complaints.failed(complaint, error, NotMeasured, OSError)
             return None
-        self._complaints.over(what)
+        self._complaints.over(complaint)
         return size

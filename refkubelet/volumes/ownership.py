@@ -65,8 +65,8 @@ def must_change(found: os.stat_result, group: int, policy: str | None, *, read_o
     OnRootMismatch it need not, if that directory has the group and the mode already."""
     if policy != ON_ROOT_MISMATCH or not stat.S_ISDIR(found.st_mode):
         return True
-    wanted = (READ_ONLY if read_only else READ_WRITE) | DIRECTORY
-    return found.st_gid != group or found.st_mode & wanted != wanted
+    mode_bits = (READ_ONLY if read_only else READ_WRITE) | DIRECTORY
+    return found.st_gid != group or found.st_mode & mode_bits != mode_bits
 
 
 async def give_to_group(
@@ -95,13 +95,13 @@ def giving(
     """The same, an entry at each step."""
     refused = _Refusals(directory, group)
     try:
-        with ExitStack() as held:
-            place = held.enter_context(opened_place(directory))
-            found = os.fstat(place)
-            if not must_change(found, group, policy, read_only=read_only):
+        with ExitStack() as stack:
+            place = stack.enter_context(opened_place(directory))
+            status = os.fstat(place)
+            if not must_change(status, group, policy, read_only=read_only):
                 return
-            if stat.S_ISDIR(found.st_mode):
-                top = held.enter_context(opened_directory(directory))
+            if stat.S_ISDIR(status.st_mode):
+                top = stack.enter_context(opened_directory(directory))
                 for met in walked(top, refused=refused.tell):
                     _give(met, group, read_only=read_only, refused=refused)
                     yield

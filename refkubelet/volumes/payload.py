@@ -138,15 +138,15 @@ def _downward_text(item: DownwardAPIVolumeFile, pod: Pod, facts: NodeAndPodFacts
         return field_text(item.fieldRef.fieldPath, pod)
     if item.resourceFieldRef is None:
         return ""
-    wanted = item.resourceFieldRef
+    reference = item.resourceFieldRef
     containers = (*pod.spec.containers, *(pod.spec.initContainers or ()))
-    target = next((c for c in containers if c.name == wanted.containerName), None)
+    target = next((c for c in containers if c.name == reference.containerName), None)
     if target is None:
-        raise VariableError(f"container {wanted.containerName or ''} not found")
+        raise VariableError(f"container {reference.containerName or ''} not found")
     # Unlike for variables, a limit that is not set is never that of the pod, and an init container
     # has the node's amounts, too: so the container is given, and nothing that the pod says.
     bare = replace(pod, spec=replace(pod.spec, resources=None))
-    return resource_field(replace(wanted, containerName=None), target, bare, facts)
+    return resource_field(replace(reference, containerName=None), target, bare, facts)
 
 
 def field_text(path: str, pod: Pod) -> str:
@@ -216,18 +216,18 @@ def visible_names(payload: Payload) -> list[str]:
 
 def stale_paths(there: Iterable[str], payload: Payload) -> list[str]:
     """Of the paths in the volume now, those that the payload has no more, the deepest first."""
-    kept: set[str] = set()
+    needed: set[str] = set()
     for path in payload:
         while path:
-            kept.add(path)
+            needed.add(path)
             path = posixpath.dirname(path)
-    return sorted(set(there) - kept, key=lambda path: (-path.count("/"), path))
+    return sorted(set(there) - needed, key=lambda path: (-path.count("/"), path))
 
 
 def nested_mount_points(volume: str, pod: Pod) -> list[str]:
     """The directories in a volume at which containers mount other volumes, below the volume.
     Raises `PayloadError`."""
-    found: list[str] = []
+    mount_points: list[str] = []
     for container in all_containers(pod):
         points = sorted(
             posixpath.normpath(mount.mountPath) for mount in container.volumeMounts or ()
@@ -236,8 +236,8 @@ def nested_mount_points(volume: str, pod: Pod) -> list[str]:
         for top in map(posixpath.normpath, own):
             if top.startswith("../"):
                 raise PayloadError(f"invalid container mount point {top}")
-            found += _highest_below(top, points)
-    return list(dict.fromkeys(found))
+            mount_points += _highest_below(top, points)
+    return list(dict.fromkeys(mount_points))
 
 
 def _highest_below(top: str, points: Iterable[str]) -> list[str]:

@@ -151,15 +151,15 @@ class PersistentVolumes:
         target = pod_volume_dir(self._root_dir, uid(pod), LOCAL_PLUGIN, claimed.name)
         shared, group = self._others(pod, claimed), fs_group(pod)
         bind = partial(_bound, path, target, self._mounts)
-        found = await call_aside(f"the local volume {path}", bind)
-        if found is None:
+        bound = await call_aside(f"the local volume {path}", bind)
+        if bound is None:
             # What an earlier set-up began may not have come to its end: the top lacks the group.
             policy: str | None = ON_ROOT_MISMATCH
             place = target
         else:
-            place, policy = found.path, change_policy(pod)
-            if group is not None and shared and found.group != group:
-                self._tell_shared(pod, claimed, group, has=found.group)
+            place, policy = bound.path, change_policy(pod)
+            if group is not None and shared and bound.group != group:
+                self._tell_shared(pod, claimed, group, has=bound.group)
         if not claimed.read_only and not shared:
             await give_to_group(place, group, read_only=False, policy=policy)
         return place

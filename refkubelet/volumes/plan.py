@@ -57,10 +57,10 @@ class SubPathError(Exception):
 def used_volumes(pod: Pod) -> dict[str, Volume | None]:
     """The volumes that containers mount or use as devices, by name, in the order of the spec
     (NODE-201); None for a volume that the pod does not have."""
-    wanted = dict.fromkeys(_wanted(pod))
+    used_names = dict.fromkeys(_wanted(pod))
     volumes = {v.name: v for v in pod.spec.volumes or ()}
-    known: dict[str, Volume | None] = {n: v for n, v in volumes.items() if n in wanted}
-    return known | {name: None for name in wanted if name not in volumes}
+    specified: dict[str, Volume | None] = {n: v for n, v in volumes.items() if n in used_names}
+    return specified | {name: None for name in used_names if name not in volumes}
 
 
 def kind_of(volume: Volume) -> str:

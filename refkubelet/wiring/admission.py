@@ -29,7 +29,7 @@ def build_admission(
             ),
             base.metrics.resizes.infeasible.inc,
         ),
-        lambda asked: upkeep.eviction.admit(asked.pod),
+        lambda attributes: upkeep.eviction.admit(attributes.pod),
         sysctls_allowed(config.allowed_unsafe_sysctls),
         allocated(resources.managers.topology),
         predicates(

@@ -55,10 +55,10 @@ class Certificates:
     def _numbers(self, manager: CertificateManager, kind: str, errors: str) -> Iterator[Numbers]:
         clock = self.base.deps.clock
         failed = one(lambda: manager.metrics.failures)
-        left = one(lambda: seconds_left(manager.last, clock.now()))
+        seconds = one(lambda: seconds_left(manager.last, clock.now()))
         yield Numbers(errors, "Failures to renew the certificate.", failed, kind="counter")
         name = f"kubelet_certificate_manager_{kind}_ttl_seconds"
-        yield Numbers(name, "Seconds until the certificate expires.", left)
+        yield Numbers(name, "Seconds until the certificate expires.", seconds)
 
 
 def build_certificates(base: Base) -> Certificates:
@@ -98,12 +98,12 @@ def _client(base: Base, api: SigningApi, files: CertificateDeps) -> CertificateM
 
 def _serving(base: Base, api: SigningApi, files: CertificateDeps) -> CertificateManager:
     deps, config, facts = base.deps, base.config, base.deps.node_facts
-    given = config.tls_cert_file, config.tls_private_key_file
+    key_pair = config.tls_cert_file, config.tls_private_key_file
     store = CertificateStore(
         files.directory,
         SERVING.files,
         deps.clock,
-        (Path(given[0]), Path(given[1])) if all(given) else None,
+        (Path(key_pair[0]), Path(key_pair[1])) if all(key_pair) else None,
     )
     names_suffice = base.gate(NAMES_SUFFICE, default=False)
 

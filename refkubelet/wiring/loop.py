@@ -34,14 +34,14 @@ def build_loop(
     work: Work,
     admission: tuple[AdmitHandler, ...],
 ) -> Loop:
-    given = _Given(base, sources, resources, runtime=runtime, work=work)
-    handlers = given.handlers(admission)
-    housekeeping = given.housekeeping(handlers)
+    builder = _Given(base, sources, resources, runtime=runtime, work=work)
+    handlers = builder.handlers(admission)
+    housekeeping = builder.housekeeping(handlers)
     loop = LoopDeps(
         clock=base.deps.clock,
         awake=base.awake,
         rng=base.deps.rng,
-        queues=given.queues(),
+        queues=builder.queues(),
         handlers=handlers,
         statuses=work.statuses,
         housekeeping=housekeeping.handle_pod_cleanups,

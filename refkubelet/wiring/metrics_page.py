@@ -210,22 +210,22 @@ def _of_pods(parts: MeasuredParts) -> Iterator[Metric]:
 
 
 def _by_static(static: Iterator[bool]) -> Values:
-    found = Counter("true" if each else "" for each in static)
-    return {(word,): found[word] for word in STATIC}
+    counts = Counter("true" if each else "" for each in static)
+    return {(word,): counts[word] for word in STATIC}
 
 
 def _working(parts: MeasuredParts) -> Values:
     """How many workers there are of each kind, of kinds without any, too."""
     states = (WorkState.SYNCING, WorkState.TERMINATING, WorkState.TERMINATED)
-    found: dict[tuple[str, ...], float] = {
+    counts: dict[tuple[str, ...], float] = {
         (state.value, *kind): 0.0 for kind in OF_WORKERS for state in states
     }
-    wanted = {uid(pod) for pod in parts.pods.pods()}
+    desired = {uid(pod) for pod in parts.pods.pods()}
     for record in parts.workers.records():
         state = WorkState.TERMINATED if record.finished else record.state
         config, static = "runtime_only", "unknown"
         if record.has_config:
-            config = "desired" if record.uid in wanted else "orphan"
+            config = "desired" if record.uid in desired else "orphan"
             static = "true" if record.static else ""
-        found[state.value, config, static] += 1
-    return found
+        counts[state.value, config, static] += 1
+    return counts

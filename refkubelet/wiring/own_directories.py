@@ -24,11 +24,11 @@ def own_directories(root_dir: str, config: KubeletConfiguration) -> tuple[Path, 
     and the last; where that cannot be used, there are no links, and a warning says so. Raises
     `ConfigError` when another one cannot be used."""
     root, logs = Path(root_dir).absolute(), Path(config.pod_logs_dir)
-    for name, path, made in (
+    for name, path, probed in (
         (f"--root-dir {root_dir}", root, root / "pods"),
         (f"podLogsDir {logs}", logs, logs),
     ):
-        if problem := _unusable(path, made, 0o750):
+        if problem := _unusable(path, probed, 0o750):
             raise ConfigError(
                 f"{name}: cannot be used: {problem}\n  name a directory that this kubelet may "
                 "write into and that no other kubelet has"

@@ -86,8 +86,8 @@ def _still_runs(base: Base, sources: Sources) -> Callable[[str], bool]:
     def still_runs(pod_uid: str) -> bool:
         record = base.later.workers().record(pod_uid)
         if record is None:
-            known = base.later.cache().known(pod_uid)
-            return known is not None and bool(known.status.running())
+            entry = base.later.cache().known(pod_uid)
+            return entry is not None and bool(entry.status.running())
         name, _, namespace = record.full_name.rpartition("_")
         waiting = record.static and sources.pods.by_name(namespace, name) is not None
         return not record.terminated and not waiting
@@ -123,9 +123,9 @@ def _devices(
 
 def device_health(base: Base, resources: Resources) -> Callable[[Pod, PodStatus], PodStatus]:
     """What puts the health of a pod's devices into its status, where it is shown (CG-084)."""
-    shown = base.gate(DEVICE_HEALTH, default=True)
+    shows_health = base.gate(DEVICE_HEALTH, default=True)
     devices = resources.devices
-    return devices.with_health if devices and shown else lambda pod, status: status
+    return devices.with_health if devices and shows_health else lambda pod, status: status
 
 
 def _allocation(base: Base, sources: Sources) -> Allocation:

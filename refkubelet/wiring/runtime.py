@@ -161,17 +161,17 @@ def _login_plugins(base: Base, objects: Objects | None) -> CredentialPlugins | N
     deps = base.deps
     if deps.credential_plugins is None:
         return None
-    given = deps.credential_plugins
+    settings = deps.credential_plugins
     callers = Callers(deps.api, objects.tokens) if objects is not None else Callers()
     return CredentialPlugins(
-        given.config.providers,
+        settings.config.providers,
         PluginDeps(
-            given.programs,
+            settings.programs,
             deps.clock,
             callers,
-            bin_dir=given.config.bin_dir,
-            environment=given.environment,
-            config_hash=given.config.config_hash,
+            bin_dir=settings.config.bin_dir,
+            environment=settings.environment,
+            config_hash=settings.config.config_hash,
         ),
     )
 

@@ -147,7 +147,7 @@ class _CadvisorPage:
         size = cadvisor_metrics.MachineSize(machine.cpu_count(), machine.memory().total_bytes)
         cgroups = {} if of is None else {uid(pod): of(pod) for pod in pods}
         running = await parts.runtime.manager.get_pods(all_states=False)
-        told = cadvisor_metrics.page(
+        page = cadvisor_metrics.page(
             size,
             running,
             await parts.runtime.manager.container_stats(),
@@ -155,4 +155,4 @@ class _CadvisorPage:
             sandboxes=await parts.stats.pods.sandboxes_if_told(),
         )
         seen_ns = self._base.deps.clock.wall_ns()
-        return told + cgroup_metrics.page(machine, running, cgroups, seen_ns)
+        return page + cgroup_metrics.page(machine, running, cgroups, seen_ns)

@@ -204,8 +204,8 @@ async def a_back_off_is_looked_at_again_when_it_ends(node: Node) -> None:
     await starts(node, 5, within_s=sum(restart_after(d).high_s for d in delays) + limits.START_S)
     before = node.event_count("BackOff", pod="web")
     await starts(node, 6, within_s=restart_after(80).high_s)
-    told = node.event_count("BackOff", pod="web") - before
-    expect(node, 1 <= told <= 4, "one to four events BackOff during the 80 s", told)
+    events = node.event_count("BackOff", pod="web") - before
+    expect(node, 1 <= events <= 4, "one to four events BackOff during the 80 s", events)
 
 
 @conformance(
@@ -221,9 +221,9 @@ async def a_maximum_out_of_bounds_is_refused(node: Node) -> None:
         {"crashLoopBackOff": {"maxContainerRestartPeriod": "20s"}, "featureGates": gate},
     ]
     for config in wrong:
-        said = await node.kubelet.refused_start(**config)
-        named = "maxcontainerrestartperiod" in said.lower()
-        expect(node, named, f"a log that names the field, with {config}", said)
+        error_text = await node.kubelet.refused_start(**config)
+        named = "maxcontainerrestartperiod" in error_text.lower()
+        expect(node, named, f"a log that names the field, with {config}", error_text)
         await node.kubelet.start()
 
 
@@ -331,8 +331,8 @@ async def a_changed_image_starts_without_the_delay_of_the_old_one(node: Node) ->
 )
 async def other_resources_start_without_the_delay_of_the_old_ones(node: Node) -> None:
     """A container in back-off that is resized starts at once."""
-    asked: dict[str, Any] = {"requests": {"cpu": "10m"}}
-    await node.api.create_pod(pod("web", container("main", exits(1), resources=asked)))
+    resources: dict[str, Any] = {"requests": {"cpu": "10m"}}
+    await node.api.create_pod(pod("web", container("main", exits(1), resources=resources)))
     await starts(node, 3, within_s=25)
     await node.run_for(limits.NOTICE_S)  # now in a back-off of 20 s
     expect_equal(node, node.count("StartContainer", container="main"), 3, "starts in back-off")

@@ -35,10 +35,10 @@ async def a_long_back_off_shows_as_crash_loop(node: Node) -> None:
     expect_equal(node, waiting(), {"reason": "CrashLoopBackOff", "message": message}, "waiting")
     last = node.container("web", "main").get("lastState", {}).get("terminated", {})
     expect_equal(node, last.get("exitCode"), 3, "exit code in lastState")
-    shown = node.container("web", "main")
-    expect_equal(node, shown["restartCount"], 5, "restarts before this delay: 0, 10, 20, 40, 80 s")
-    seen = (shown.get("ready"), shown.get("started"))
-    expect_equal(node, seen, (False, False), "ready and started")
+    status = node.container("web", "main")
+    expect_equal(node, status["restartCount"], 5, "restarts before this delay: 0, 10, 20, 40, 80 s")
+    readiness = (status.get("ready"), status.get("started"))
+    expect_equal(node, readiness, (False, False), "ready and started")
 
 
 @conformance(
@@ -52,8 +52,8 @@ async def a_back_off_is_told_in_an_event(node: Node) -> None:
     )
     event = node.events("BackOff", pod="web")[0]
     uid = (node.api.pod("web") or {})["metadata"]["uid"]
-    wanted = f"Back-off restarting failed container main in pod web_default({uid})"
-    expect_equal(node, (event["type"], event["message"]), ("Warning", wanted), "the event BackOff")
+    message = f"Back-off restarting failed container main in pod web_default({uid})"
+    expect_equal(node, (event["type"], event["message"]), ("Warning", message), "the event BackOff")
     expect_equal(node, event["involvedObject"].get("fieldPath"), "spec.containers{main}", "field")
     await node.run_until(
         lambda: node.event_count("BackOff", pod="web") >= 3,

@@ -78,8 +78,11 @@ async def other_classes_do_not_count(node: Node) -> None:
     await node.wait_running("any")
     expect_cpu(node, BURSTABLE, 2, 1)
     expect_cpu(node, BESTEFFORT, 2, 1)
-    seen = (node.cgroups.cpu_quota_us(*BESTEFFORT), node.cgroups.memory_limit_bytes(*BURSTABLE))
-    expect_equal(node, seen, (None, None), "quota and memory limit of the classes")
+    limits_set = (
+        node.cgroups.cpu_quota_us(*BESTEFFORT),
+        node.cgroups.memory_limit_bytes(*BURSTABLE),
+    )
+    expect_equal(node, limits_set, (None, None), "quota and memory limit of the classes")
 
 
 @conformance(id="class-update-period", rules=["CG-036.2"], needs=[CGROUPS, Feature.VIRTUAL_TIME])

@@ -16,10 +16,10 @@ async def a_container_may_not_swap_v1(node: Node) -> None:
     container cannot swap; without a memory limit both are left out."""
     await node.apply_static(pod("web", container("a", **limited("", "64Mi")), container("b")))
     await node.wait_running("web", "b")
-    made = [c.request.config.linux.resources for c in node.calls("CreateContainer")]
-    seen = [(r.memory_limit_in_bytes, r.memory_swap_limit_in_bytes) for r in made]
-    expect_equal(node, seen, [(64 * MI, 64 * MI), (0, 0)], "limits of memory, and with swap")
-    expect_equal(node, [dict(r.unified) for r in made], [{}, {}], "files of v2")
+    resources = [c.request.config.linux.resources for c in node.calls("CreateContainer")]
+    memory = [(r.memory_limit_in_bytes, r.memory_swap_limit_in_bytes) for r in resources]
+    expect_equal(node, memory, [(64 * MI, 64 * MI), (0, 0)], "limits of memory, and with swap")
+    expect_equal(node, [dict(r.unified) for r in resources], [{}, {}], "files of v2")
 
 
 @conformance(id="container-memory-v2", rules=["CG-050", "EVIC-122"], needs=[V2])
@@ -28,10 +28,10 @@ async def a_container_may_not_swap_v2(node: Node) -> None:
     a container are killed together when its memory runs out."""
     await node.apply_static(pod("web", container("main", **limited("", "64Mi"))))
     await node.wait_running("web")
-    made = node.calls("CreateContainer")[0].request.config.linux.resources
-    expect_equal(node, made.memory_limit_in_bytes, 64 * MI, "limit of memory")
-    wanted = {"memory.oom.group": "1", "memory.swap.max": "0"}
-    expect_equal(node, dict(made.unified), wanted, "files of v2")
+    resources = node.calls("CreateContainer")[0].request.config.linux.resources
+    expect_equal(node, resources.memory_limit_in_bytes, 64 * MI, "limit of memory")
+    files = {"memory.oom.group": "1", "memory.swap.max": "0"}
+    expect_equal(node, dict(resources.unified), files, "files of v2")
 
 
 @conformance(
@@ -54,7 +54,7 @@ async def a_burstable_container_may_swap_its_share(node: Node) -> None:
     await node.apply_static(pod("static", container("critical", **asking(memory="1Gi"))))
     for name, last in (("burst", "no"), ("sure", "main"), ("static", "critical")):
         await node.wait_running(name, last)
-    made = (call.request.config for call in node.calls("CreateContainer"))
-    seen = {c.metadata.name: c.linux.resources.unified["memory.swap.max"] for c in made}
-    wanted = {"asks": str(512 * MI), "no": "0", "main": "0", "critical": "0"}
-    expect_equal(node, seen, wanted, "memory.swap.max")
+    configs = (call.request.config for call in node.calls("CreateContainer"))
+    swap_limits = {c.metadata.name: c.linux.resources.unified["memory.swap.max"] for c in configs}
+    expected_limits = {"asks": str(512 * MI), "no": "0", "main": "0", "critical": "0"}
+    expect_equal(node, swap_limits, expected_limits, "memory.swap.max")

@@ -201,8 +201,8 @@ async def a_cgroup_that_lacks_a_controller_does_not_count(node: Node) -> None:
         within_s=2 * SYNC_S + limits.STOP_S,
         what="a second start",
     )
-    there = node.cgroups.read("pids", "cgroup.controllers", *group).split()
-    expect(node, "pids" in there, "the controller pids in the cgroup of the pod", there)
+    controllers = node.cgroups.read("pids", "cgroup.controllers", *group).split()
+    expect(node, "pids" in controllers, "the controller pids in the cgroup of the pod", controllers)
 
 
 @conformance(
@@ -220,9 +220,9 @@ async def without_a_cgroup_there_is_no_sandbox(node: Node) -> None:
         what="the event FailedCreatePodContainer",
     )
     event = node.events("FailedCreatePodContainer", pod="web")[0]
-    wanted = "unable to ensure pod container exists: failed to create container for [kubepods"
+    start = "unable to ensure pod container exists: failed to create container for [kubepods"
     message = str(event["message"])
-    expect(node, message.startswith(wanted), f"a message that begins with {wanted!r}", message)
+    expect(node, message.startswith(start), f"a message that begins with {start!r}", message)
     expect_equal(node, event["type"], "Warning", "type of the event")
     expect_equal(node, node.count("RunPodSandbox"), 0, "sandboxes")
     node.cgroups.write("memory", "cgroup.max.descendants", "max", "kubepods")

@@ -51,10 +51,10 @@ async def capacity(node: Node) -> tuple[int, int, int]:
 async def all_pods_get_what_is_not_reserved_v1(node: Node) -> None:
     """The cgroup of all pods is limited to the node's capacity minus both reservations; eviction
     thresholds are not subtracted."""
-    seen = await limits_of_all_pods(node)
+    actual = await limits_of_all_pods(node)
     cpus, memory, pids = await capacity(node)
-    wanted = ((cpus - 1) * 1024 or 2, memory - GI, pids - 1000)
-    expect_equal(node, seen, wanted, "CPU shares, memory and processes of all pods")
+    expected = ((cpus - 1) * 1024 or 2, memory - GI, pids - 1000)
+    expect_equal(node, actual, expected, "CPU shares, memory and processes of all pods")
 
 
 @conformance(
@@ -64,8 +64,10 @@ async def all_pods_get_what_is_not_reserved_v1(node: Node) -> None:
 async def all_pods_get_what_is_not_reserved_v2(node: Node) -> None:
     """With cgroup v2 the cgroup of all pods is limited to the node's capacity minus both
     reservations, with a CPU weight instead of shares."""
-    seen = await limits_of_all_pods(node)
-    expect_equal(node, seen, (118, 7 * GI, 31_768), "CPU weight, memory and processes of all pods")
+    actual = await limits_of_all_pods(node)
+    expect_equal(
+        node, actual, (118, 7 * GI, 31_768), "CPU weight, memory and processes of all pods"
+    )
 
 
 @conformance(
@@ -75,9 +77,9 @@ async def all_pods_get_what_is_not_reserved_v2(node: Node) -> None:
 async def without_enforcement_pods_get_all(node: Node) -> None:
     """Without `pods` in enforceNodeAllocatable the cgroup of all pods is limited to the whole
     capacity."""
-    _, *seen = await limits_of_all_pods(node)
-    _, *wanted = await capacity(node)
-    expect_equal(node, seen, wanted, "memory and processes of all pods")
+    _, *actual = await limits_of_all_pods(node)
+    _, *expected_limits = await capacity(node)
+    expect_equal(node, actual, expected_limits, "memory and processes of all pods")
 
 
 @conformance(
@@ -87,9 +89,9 @@ async def the_node_promises_less(node: Node) -> None:
     """The Node's allocatable is the capacity minus the reservations and the hard eviction
     thresholds, of memory and of the disk; a percentage is computed with 32-bit floats."""
     await node.run_until(lambda: node.api.allocatable("cpu"), within_s=limits.START_S)
-    seen = {name: node.api.allocatable(name) for name in ("cpu", "memory", "ephemeral-storage")}
-    wanted = {"cpu": "3", "memory": "6912Mi", "ephemeral-storage": "96636764k"}
-    expect_equal(node, seen, wanted, "allocatable")
+    amounts = {name: node.api.allocatable(name) for name in ("cpu", "memory", "ephemeral-storage")}
+    expected_amounts = {"cpu": "3", "memory": "6912Mi", "ephemeral-storage": "96636764k"}
+    expect_equal(node, amounts, expected_amounts, "allocatable")
     expect_equal(node, node.api.capacity("memory"), "8Gi", "capacity of memory")
 
 
@@ -102,8 +104,8 @@ async def huge_pages_are_taken_from_memory(node: Node) -> None:
     """Huge pages are resources of the Node, and their memory is not part of its allocatable
     memory."""
     await node.run_until(lambda: node.api.allocatable("cpu"), within_s=limits.START_S)
-    seen = {name: node.api.allocatable(name) for name in ("memory", "hugepages-2Mi")}
-    expect_equal(node, seen, {"memory": "3Gi", "hugepages-2Mi": "1Gi"}, "allocatable")
+    amounts = {name: node.api.allocatable(name) for name in ("memory", "hugepages-2Mi")}
+    expect_equal(node, amounts, {"memory": "3Gi", "hugepages-2Mi": "1Gi"}, "allocatable")
     expect_equal(node, node.api.capacity("memory"), "4Gi", "capacity of memory")
 
 
@@ -116,9 +118,9 @@ async def enforcing_is_told(node: Node) -> None:
         what="the event NodeAllocatableEnforced",
     )
     event = node.events("NodeAllocatableEnforced")[0]
-    seen = (event["type"], event["message"], event["involvedObject"]["kind"])
-    wanted = ("Normal", "Updated Node Allocatable limit across pods", "Node")
-    expect_equal(node, seen, wanted, "type, message and object")
+    event_fields = (event["type"], event["message"], event["involvedObject"]["kind"])
+    expected_fields = ("Normal", "Updated Node Allocatable limit across pods", "Node")
+    expect_equal(node, event_fields, expected_fields, "type, message and object")
 
 
 @conformance(
@@ -138,8 +140,8 @@ async def a_limit_below_the_usage_is_tried_again(node: Node) -> None:
         what="the event FailedNodeAllocatableEnforcement",
     )
     message = str(node.events("FailedNodeAllocatableEnforcement")[0]["message"])
-    wanted = 'Failed to update Node Allocatable Limits ["kubepods"]: '
-    expect(node, message.startswith(wanted), f"a message that begins with {wanted!r}", message)
+    start = 'Failed to update Node Allocatable Limits ["kubepods"]: '
+    expect(node, message.startswith(start), f"a message that begins with {start!r}", message)
     limit = node.cgroups.memory_limit_bytes(*PODS)
     expect_equal(node, limit, 8 * GI, "memory of all pods until the new limit can be written")
     await node.run_until(
@@ -173,21 +175,21 @@ async def reserved_groups_are_limited(node: Node) -> None:
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     v1 = groups.version == 1
-    seen = [(groups.cpu(name), groups.memory_limit_bytes(name)) for name in ("sys", "kube")]
-    wanted = [(512 if v1 else 20, 256 * MI), (256 if v1 else 10, None)]
-    expect_equal(node, seen, wanted, "CPU and memory of the reserved groups")
+    group_limits = [(groups.cpu(name), groups.memory_limit_bytes(name)) for name in ("sys", "kube")]
+    expected_limits = [(512 if v1 else 20, 256 * MI), (256 if v1 else 10, None)]
+    expect_equal(node, group_limits, expected_limits, "CPU and memory of the reserved groups")
 
 
 @conformance(id="node-reserved-group-missing", rules=["CG-035.4"], needs=[CGROUPS])
 async def a_reserved_group_that_is_missing_ends_the_kubelet(node: Node) -> None:
     """When a configured cgroup for a reservation does not exist, the kubelet does not start."""
-    said = await node.kubelet.refused_start(
+    error = await node.kubelet.refused_start(
         systemReserved={"memory": "256Mi"},
         systemReservedCgroup=node.cgroups.path("nowhere"),
         enforceNodeAllocatable=["pods", "system-reserved"],
     )
-    wanted = "Failed to enforce System Reserved Cgroup Limits on"
-    expect(node, wanted in said, f"a kubelet that ends with {wanted!r}", said)
+    start = "Failed to enforce System Reserved Cgroup Limits on"
+    expect(node, start in error, f"a kubelet that ends with {start!r}", error)
 
 
 @conformance(id="node-reservation-impossible", rules=["CG-034.5"], needs=[API, CGROUPS])
@@ -198,18 +200,20 @@ async def more_than_there_is_cannot_be_reserved(node: Node) -> None:
     await node.wait_running("web")
     await node.run_until(lambda: node.api.capacity("cpu"), within_s=limits.START_S)
     too_much = int(node.api.capacity("cpu")) + 1
-    said = await node.kubelet.refused_start(kubeReserved={"cpu": str(too_much)})
-    wanted = 'invalid Node Allocatable configuration. Resource "cpu" has a reservation of'
-    expect(node, wanted in said.replace('\\"', '"'), f"a kubelet that ends with {wanted!r}", said)
+    error = await node.kubelet.refused_start(kubeReserved={"cpu": str(too_much)})
+    start = 'invalid Node Allocatable configuration. Resource "cpu" has a reservation of'
+    expect(node, start in error.replace('\\"', '"'), f"a kubelet that ends with {start!r}", error)
     expect_equal(node, node.count("StopContainer"), 0, "stops")
 
 
 @conformance(id="node-cgroup-root-missing", rules=["CG-015"], needs=[CGROUPS])
 async def a_missing_root_ends_the_kubelet(node: Node) -> None:
     """When the cgroupRoot does not exist, the kubelet does not start."""
-    said = await node.kubelet.refused_start(cgroupRoot="/nowhere")
-    wanted = "invalid configuration: "
-    expect(node, wanted in said and "nowhere" in said, f"a kubelet that ends with {wanted!r}", said)
+    error = await node.kubelet.refused_start(cgroupRoot="/nowhere")
+    start = "invalid configuration: "
+    expect(
+        node, start in error and "nowhere" in error, f"a kubelet that ends with {start!r}", error
+    )
 
 
 @conformance(id="node-cgroup-root", rules=["CG-011", "CG-015"], needs=[CGROUPS])

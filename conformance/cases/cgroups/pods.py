@@ -40,17 +40,17 @@ async def cgroup_of(node: Node, plan: PodPlan) -> tuple[str, ...]:
 
 def expect_cpu(node: Node, group: tuple[str, ...], shares: int, weight: int) -> None:
     """Expect CPU shares with cgroup v1, a CPU weight with v2."""
-    wanted = shares if node.cgroups.version == 1 else weight
-    expect_equal(node, node.cgroups.cpu(*group), wanted, f"CPU share of {'/'.join(group)}")
+    expected_share = shares if node.cgroups.version == 1 else weight
+    expect_equal(node, node.cgroups.cpu(*group), expected_share, f"CPU share of {'/'.join(group)}")
 
 
 def expect_limits(
     node: Node, group: tuple[str, ...], *, quota_us: int | None, memory_mi: int | None
 ) -> None:
     """Expect this CPU quota and memory limit (in MiB); None: no limit."""
-    seen = (node.cgroups.cpu_quota_us(*group), node.cgroups.memory_limit_bytes(*group))
-    wanted = (quota_us, None if memory_mi is None else memory_mi * MI)
-    expect_equal(node, seen, wanted, f"CPU quota and memory limit of {'/'.join(group)}")
+    actual = (node.cgroups.cpu_quota_us(*group), node.cgroups.memory_limit_bytes(*group))
+    expected = (quota_us, None if memory_mi is None else memory_mi * MI)
+    expect_equal(node, actual, expected, f"CPU quota and memory limit of {'/'.join(group)}")
 
 
 GUARANTEED = pod(
@@ -138,8 +138,8 @@ async def without_cpu_cfs_quota_pods_have_none(node: Node) -> None:
     """With cpuCFSQuota false a CPU limit becomes no quota; memory is limited all the same."""
     group = await cgroup_of(node, GUARANTEED)
     expect_limits(node, group, quota_us=None, memory_mi=150)
-    told = node.calls("CreateContainer")[0].request.config.linux.resources
-    expect_equal(node, (told.cpu_period, told.cpu_quota), (0, 0), "period and quota it is told")
+    linux = node.calls("CreateContainer")[0].request.config.linux.resources
+    expect_equal(node, (linux.cpu_period, linux.cpu_quota), (0, 0), "period and quota it is told")
 
 
 @conformance(
@@ -153,9 +153,9 @@ async def the_period_is_the_configured_one(node: Node) -> None:
     group = await cgroup_of(node, GUARANTEED)
     expect_equal(node, node.cgroups.cpu_period_us(*group), 50_000, "period")
     expect_limits(node, group, quota_us=65_000, memory_mi=150)
-    told = node.calls("CreateContainer")[0].request.config.linux.resources
-    seen = (told.cpu_period, told.cpu_quota)
-    expect_equal(node, seen, (50_000, 15_000), "period and quota of the container main")
+    linux = node.calls("CreateContainer")[0].request.config.linux.resources
+    quota = (linux.cpu_period, linux.cpu_quota)
+    expect_equal(node, quota, (50_000, 15_000), "period and quota of the container main")
     small = await cgroup_of(node, pod("tiny", container("main", **limited("1m", "64Mi"))))
     expect_limits(node, small, quota_us=1000, memory_mi=64)
 
@@ -239,10 +239,12 @@ async def a_pod_gets_the_huge_pages_it_asks_for(node: Node) -> None:
     """The limit of each size of huge pages is the sum of the containers, and 0 for sizes that none
     requests."""
     amounts = {"hugepages-2Mi": "4Mi", "memory": "64Mi"}
-    one: dict[str, Any] = {"resources": {"limits": amounts, "requests": amounts}}
-    group = await cgroup_of(node, pod("web", container("a", **one), container("b", **one)))
-    seen = [node.cgroups.hugepages_bytes(size, *group) for size in ("2MB", "1GB")]
-    expect_equal(node, seen, [8 * MI, 0], "huge pages of 2 MiB and 1 GiB")
-    told = node.calls("CreateContainer")[0].request.config.linux.resources.hugepage_limits
-    wanted = {"2MB": 4 * MI, "1GB": 0}
-    expect_equal(node, {h.page_size: h.limit for h in told}, wanted, "huge page limits it is told")
+    pages: dict[str, Any] = {"resources": {"limits": amounts, "requests": amounts}}
+    group = await cgroup_of(node, pod("web", container("a", **pages), container("b", **pages)))
+    sizes = [node.cgroups.hugepages_bytes(size, *group) for size in ("2MB", "1GB")]
+    expect_equal(node, sizes, [8 * MI, 0], "huge pages of 2 MiB and 1 GiB")
+    rows = node.calls("CreateContainer")[0].request.config.linux.resources.hugepage_limits
+    expected = {"2MB": 4 * MI, "1GB": 0}
+    expect_equal(
+        node, {h.page_size: h.limit for h in rows}, expected, "huge page limits it is told"
+    )

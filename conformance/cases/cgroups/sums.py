@@ -83,9 +83,9 @@ async def resources_of_the_pod_itself_count(node: Node) -> None:
     expect_cpu(node, group, 512, 20)
     expect_limits(node, group, quota_us=50_000, memory_mi=128)
     for name, shares in (("main", 102), ("bare", 512)):
-        told = node.calls("CreateContainer", container=name)[0].request.config.linux.resources
-        seen = told.cpu_shares, told.cpu_quota, told.memory_limit_in_bytes
-        expect_equal(node, seen, (shares, 50_000, 128 * MI), f"shares, quota, memory of {name}")
+        linux = node.calls("CreateContainer", container=name)[0].request.config.linux.resources
+        actual = linux.cpu_shares, linux.cpu_quota, linux.memory_limit_in_bytes
+        expect_equal(node, actual, (shares, 50_000, 128 * MI), f"shares, quota, memory of {name}")
 
 
 @conformance(id="cgroup-init-phases", rules=["CG-023.1"], needs=[CGROUPS])
@@ -119,10 +119,10 @@ async def the_overhead_of_a_pod_counts(node: Node) -> None:
     group = node.cgroups.of_pod("web")
     expect_cpu(node, group, 358, 14)
     expect_limits(node, group, quota_us=45_000, memory_mi=None)
-    told = node.calls("RunPodSandbox")[0].request.config.linux
-    seen = [(r.cpu_shares, r.cpu_quota, r.memory_limit_in_bytes)
-            for r in (told.resources, told.overhead)]  # fmt: skip
-    expect_equal(node, seen, [(102, 20_000, 0), (256, 25_000, 32 * MI)], "resources and overhead")
+    linux = node.calls("RunPodSandbox")[0].request.config.linux
+    rows = [(r.cpu_shares, r.cpu_quota, r.memory_limit_in_bytes)
+            for r in (linux.resources, linux.overhead)]  # fmt: skip
+    expect_equal(node, rows, [(102, 20_000, 0), (256, 25_000, 32 * MI)], "resources and overhead")
 
 
 @conformance(
@@ -141,8 +141,8 @@ async def a_limit_of_the_pod_needs_none_of_its_containers(node: Node) -> None:
 async def expect_class(node: Node, plan: PodPlan, wanted: str) -> None:
     """Run the pod and expect its QoS class."""
     await cgroup_of(node, plan)
-    seen = (node.pod(plan.name) or {})["status"].get("qosClass")
-    expect_equal(node, seen, wanted, f"QoS class of {plan.name}")
+    qos_class = (node.pod(plan.name) or {})["status"].get("qosClass")
+    expect_equal(node, qos_class, wanted, f"QoS class of {plan.name}")
 
 
 @conformance(id="class-of-pods", rules=["CG-001"], needs=[CGROUPS])
@@ -151,8 +151,8 @@ async def the_class_follows_from_all_containers(node: Node) -> None:
     limits CPU and memory and requests are not lower than the limits."""
     zero = container("main", **asking("0", "0"))
     await expect_class(node, pod("zero", zero), "BestEffort")
-    one = container("main", **limited(memory="64Mi"))
-    await expect_class(node, pod("one-of-two", one), "Burstable")
+    sized_one = container("main", **limited(memory="64Mi"))
+    await expect_class(node, pod("one-of-two", sized_one), "Burstable")
     lower = container("main", **limited("200m", "64Mi", asks_cpu="100m"))
     await expect_class(node, pod("lower", lower), "Burstable")
     init = [container("init", exits(0))]

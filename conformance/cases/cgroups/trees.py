@@ -27,10 +27,10 @@ async def the_tree_of_devices_is_the_runtimes(node: Node) -> None:
     group = await before_its_sandbox(node)
     expect_equal(node, node.cgroups.exists(*group), True, "the cgroup exists in the other trees")
     try:
-        found = node.cgroups.read("devices", "devices.list", *group)
+        devices = node.cgroups.read("devices", "devices.list", *group)
     except FileNotFoundError:
-        found = ""
-    expect_equal(node, found, "", "devices.list of the pod's cgroup")
+        devices = ""
+    expect_equal(node, devices, "", "devices.list of the pod's cgroup")
 
 
 @conformance(
@@ -41,9 +41,9 @@ async def a_cgroup_has_every_controller_and_gives_none_on(node: Node) -> None:
     enabled below it is left to the runtime."""
     group = await before_its_sandbox(node)
     above = set(node.cgroups.read("memory", "cgroup.controllers").split())
-    there = set(node.cgroups.read("memory", "cgroup.controllers", *group).split())
-    expect(node, {"cpu", "memory", "pids"} <= there, "cpu, memory and pids", sorted(there))
-    expect_equal(node, there, above, "controllers of the pod's cgroup")
+    names = set(node.cgroups.read("memory", "cgroup.controllers", *group).split())
+    expect(node, {"cpu", "memory", "pids"} <= names, "cpu, memory and pids", sorted(names))
+    expect_equal(node, names, above, "controllers of the pod's cgroup")
     text = node.cgroups.read("memory", "cgroup.subtree_control", *group).strip()
     expect_equal(node, text, "", "cgroup.subtree_control of the pod's cgroup")
 
@@ -55,5 +55,5 @@ async def a_node_with_cgroup_v1_is_told_of(node: Node) -> None:
         lambda: node.events("CgroupV1"), within_s=limits.START_S, what="the event CgroupV1"
     )
     event = node.events("CgroupV1")[0]
-    seen = event["type"], event["involvedObject"]["kind"]
-    expect_equal(node, seen, ("Warning", "Node"), "type and object")
+    event_fields = event["type"], event["involvedObject"]["kind"]
+    expect_equal(node, event_fields, ("Warning", "Node"), "type and object")

@@ -51,8 +51,8 @@ async def a_sandbox_status_that_lacks_something_is_not_believed(node: Node) -> N
         what="all sandboxes are looked at",
     )
     await node.run_for(limits.NOTICE_S)
-    made = [name for name in lacking if node.count("CreateContainer", pod=name)]
-    expect_equal(node, made, [], "pods with a container in such a sandbox")
+    with_container = [name for name in lacking if node.count("CreateContainer", pod=name)]
+    expect_equal(node, with_container, [], "pods with a container in such a sandbox")
     for rule in rules:
         rule.remove()
     await node.run_until(
@@ -85,8 +85,8 @@ async def a_container_status_that_lacks_something_is_not_believed(node: Node) ->
         await node.apply_static(pod(name))
     await started(node, *lacking)
     await node.run_for(limits.NOTICE_S)
-    shown = [name for name in lacking if node.running(name)]
-    expect_equal(node, shown, [], "pods that are shown as running")
+    running = [name for name in lacking if node.running(name)]
+    expect_equal(node, running, [], "pods that are shown as running")
     for rule in rules:
         rule.remove()
     await node.run_until(
@@ -94,8 +94,8 @@ async def a_container_status_that_lacks_something_is_not_believed(node: Node) ->
         within_s=limits.SYNC_ERROR_S + limits.NOTICE_S,
         what="all are shown as running once the answers are whole",
     )
-    made = {name: node.count("CreateContainer", pod=name) for name in lacking}
-    expect_equal(node, set(made.values()), {1}, "containers of each pod")
+    creations = {name: node.count("CreateContainer", pod=name) for name in lacking}
+    expect_equal(node, set(creations.values()), {1}, "containers of each pod")
 
 
 @conformance(
@@ -157,10 +157,10 @@ async def a_status_with_one_condition_is_no_answer(node: Node) -> None:
     def first_only(answer: Any) -> None:
         del answer.status.conditions[1:]
 
-    seen = node.count("Status")
+    calls_before = node.count("Status")
     with node.runtime.on("Status").changes_answer(first_only):
         await node.run_until(
-            lambda: node.count("Status") > seen + 1, within_s=12, what="such answers"
+            lambda: node.count("Status") > calls_before + 1, within_s=12, what="such answers"
         )
         await node.apply_static(pod("later"))
         await node.wait_running("later")
@@ -184,10 +184,10 @@ async def what_vanishes_between_list_and_status_is_left_out(node: Node) -> None:
     runtime = node.runtime.direct
     boxes = await runtime.call("ListPodSandbox", cri.ListPodSandboxRequest())
     rows = await runtime.call("ListContainers", cri.ListContainersRequest())
-    gone = [row for row in boxes.items if row.id == old]
+    old_rows = [row for row in boxes.items if row.id == old]
     with_it = [row for row in rows.containers if row.pod_sandbox_id == old]
-    expect_equal(node, (len(gone), len(with_it)), (1, 1), "old sandboxes and containers")
-    node.runtime.on("ListPodSandbox").changes_answer(lambda answer: answer.items.extend(gone))
+    expect_equal(node, (len(old_rows), len(with_it)), (1, 1), "old sandboxes and containers")
+    node.runtime.on("ListPodSandbox").changes_answer(lambda answer: answer.items.extend(old_rows))
     node.runtime.on("ListContainers").changes_answer(lambda a: a.containers.extend(with_it))
     await runtime.call("RemovePodSandbox", cri.RemovePodSandboxRequest(pod_sandbox_id=old))
     await node.run_for(limits.NOTICE_S)
@@ -275,9 +275,9 @@ async def any_other_error_of_a_stop_is_a_failed_stop(node: Node) -> None:
         what="a second StopPodSandbox",
     )
     rule.remove()
-    seen = node.count("StopPodSandbox", pod="web")
+    stops_before = node.count("StopPodSandbox", pod="web")
     await node.run_until(
-        lambda: node.count("StopPodSandbox", pod="web") > seen,
+        lambda: node.count("StopPodSandbox", pod="web") > stops_before,
         within_s=2 * limits.SYNC_ERROR_S,
         what="the stop that succeeds",
     )

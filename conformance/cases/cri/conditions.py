@@ -82,16 +82,16 @@ async def what_a_handler_cannot_do_is_refused(node: Node) -> None:
         within_s=2 * limits.START_S,
         what="two refusals and one sandbox",
     )
-    told = {
+    messages = {
         name: node.events("FailedCreatePodSandBox", pod=name)[0]["message"]
         for name in ("plain", "unable")
     }
     start = "Failed to create pod sandbox: can't set `spec.hostUsers: false`, "
-    wanted = {
+    expected_messages = {
         "plain": f"{start}runtime does not support user namespaces",
         "unable": f'{start}RuntimeClass handler "mounts" does not support user namespaces',
     }
-    expect_equal(node, told, wanted, "messages of the events")
+    expect_equal(node, messages, expected_messages, "messages of the events")
     handler = node.calls("RunPodSandbox", pod="able")[0].request.runtime_handler
     expect_equal(node, handler, "users", "handler of able")
     refused = [n for n in ("plain", "unable") if node.count("RunPodSandbox", pod=n)]
@@ -130,9 +130,9 @@ async def a_handler_without_recursive_mounts_is_not_asked_for_them(node: Node) -
         within_s=limits.START_S + limits.STATUS_PASS_S,
         what="maybe is created, must waits",
     )
-    made = node.calls("CreateContainer", container="maybe")[0].request.config.mounts
-    seen = [m.recursive_read_only for m in made if m.container_path == "/d"]
-    expect_equal(node, seen, [False], "recursive_read_only")
+    made_mounts = node.calls("CreateContainer", container="maybe")[0].request.config.mounts
+    recursive = [m.recursive_read_only for m in made_mounts if m.container_path == "/d"]
+    expect_equal(node, recursive, [False], "recursive_read_only")
     expect_equal(node, node.count("CreateContainer", container="must"), 0, "creations of must")
 
 
@@ -153,5 +153,5 @@ async def strict_groups_need_a_runtime_that_knows_them(node: Node) -> None:
         lambda: node.api.phase("web") == "Failed", within_s=limits.START_S, what="Failed"
     )
     status = (node.api.pod("web") or {})["status"]
-    wanted = "SupplementalGroupsPolicyNotSupported"
-    expect_equal(node, status.get("reason"), wanted, "reason")
+    reason = "SupplementalGroupsPolicyNotSupported"
+    expect_equal(node, status.get("reason"), reason, "reason")

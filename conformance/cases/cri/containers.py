@@ -38,8 +38,8 @@ async def each_attempt_of_a_container_has_its_name_and_its_log(node: Node) -> No
         expect_equal(node, labels, own, "further labels: those of the sandbox")
         kubelets = {f"io.kubernetes.pod.{word}" for word in ("name", "namespace", "uid")}
         expect_equal(node, set(labels), kubelets, "labels beside its name")
-        seen = (config.metadata.name, config.metadata.attempt, config.log_path)
-        expect_equal(node, seen, ("main", attempt, f"main/{attempt}.log"), "name, attempt, log")
+        names = (config.metadata.name, config.metadata.attempt, config.log_path)
+        expect_equal(node, names, ("main", attempt, f"main/{attempt}.log"), "name, attempt, log")
         again = call.request.sandbox_config
         expect_equal(node, again, sandbox.request.config, "the sandbox configuration")
 
@@ -57,14 +57,12 @@ async def a_container_is_created_with_what_the_pull_has_answered(node: Node) -> 
     await node.apply_static(pod("present"))
     await started(node, "pulled", "present", within_s=limits.START_S + limits.SYNC_ERROR_S)
     ref = node.calls("PullImage")[0].response.image_ref
-    given = container_config(node, "main", "pulled").image
-    expect_equal(node, (given.image, given.user_specified_image), (ref, image), "pulled image")
+    spec = container_config(node, "main", "pulled").image
+    expect_equal(node, (spec.image, spec.user_specified_image), (ref, image), "pulled image")
     present = container_config(node, "main", "present").image
     name = present.user_specified_image
-    known = {
-        c.response.image.id for c in node.calls("ImageStatus") if c.request.image.image == name
-    }
-    expect_equal(node, {present.image}, known, "present image")
+    ids = {c.response.image.id for c in node.calls("ImageStatus") if c.request.image.image == name}
+    expect_equal(node, {present.image}, ids, "present image")
 
 
 @conformance(id="cri-container-terminal", rules=["LIFE-136"], level=Level.DETAIL, needs=[STATUS])
@@ -79,12 +77,12 @@ async def what_a_process_starts_with_is_passed_on(node: Node) -> None:
     }
     await node.apply_static(pod("web", container("main", **fields), container("plain")))
     await node.wait_running("web", "main", "plain")
-    seen = {}
+    starts = {}
     for name in ("main", "plain"):
         config = container_config(node, name)
-        seen[name] = (config.working_dir, config.stdin, config.stdin_once, config.tty)
-    wanted = {"main": ("/tmp", True, True, True), "plain": ("", False, False, False)}
-    expect_equal(node, seen, wanted, "directory, stdin, stdin once, tty")
+        starts[name] = (config.working_dir, config.stdin, config.stdin_once, config.tty)
+    expected_starts = {"main": ("/tmp", True, True, True), "plain": ("", False, False, False)}
+    expect_equal(node, starts, expected_starts, "directory, stdin, stdin once, tty")
 
 
 @conformance(id="cri-container-notes", rules=["LIFE-136"], level=Level.DETAIL, needs=[STATUS])
@@ -95,12 +93,12 @@ async def what_a_later_kubelet_must_know_is_noted(node: Node) -> None:
     await node.apply_static(pod("web", main, grace_s=7))
     await node.wait_running("web")
     notes = dict(container_config(node, "main").annotations)
-    wanted = {
+    expected_notes = {
         "io.kubernetes.container.restartCount": "0",
         "io.kubernetes.container.terminationMessagePath": "/dev/termination-log",
         "io.kubernetes.container.terminationMessagePolicy": "FallbackToLogsOnError",
         "io.kubernetes.pod.terminationGracePeriod": "7",
     }
-    seen = {key: notes.get(key) for key in wanted}
-    expect_equal(node, seen, wanted, "annotations")
+    relevant_notes = {key: notes.get(key) for key in expected_notes}
+    expect_equal(node, relevant_notes, expected_notes, "annotations")
     expect(node, notes.get("io.kubernetes.container.hash"), "a hash of the spec", notes)

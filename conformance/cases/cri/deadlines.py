@@ -32,8 +32,8 @@ OTHERS = (
 
 def deadlines(node: Node, method: str) -> list[float]:
     """The deadline of each of these calls, in seconds; infinite for one without."""
-    found = [call.deadline_s for call in node.calls(method)]
-    return [math.inf if seconds is None else float(seconds) for seconds in found]
+    deadlines_s = [call.deadline_s for call in node.calls(method)]
+    return [math.inf if seconds is None else float(seconds) for seconds in deadlines_s]
 
 
 def is_about(limit_s: float, found_s: float) -> bool:
@@ -45,9 +45,9 @@ def is_about(limit_s: float, found_s: float) -> bool:
 def expect_deadlines(node: Node, wanted_s: dict[str, float]) -> None:
     """Fail unless every call of each method came with that deadline, and each method was called."""
     for method, limit_s in wanted_s.items():
-        seen = deadlines(node, method)
-        right = seen and all(is_about(limit_s, found) for found in seen)
-        expect(node, right, f"deadlines of {method}: {limit_s:g} s", seen)
+        deadlines_s = deadlines(node, method)
+        right = deadlines_s and all(is_about(limit_s, deadline_s) for deadline_s in deadlines_s)
+        expect(node, right, f"deadlines of {method}: {limit_s:g} s", deadlines_s)
 
 
 @conformance(
@@ -82,7 +82,7 @@ async def every_call_has_the_deadline_of_its_kind(node: Node) -> None:
         },
     )
     probes = {call.deadline_s for call in node.calls("ExecSync", container="main")}
-    right = all(found and is_about(3 + LIMIT_S, found) for found in probes)
+    right = all(deadline_s and is_about(3 + LIMIT_S, deadline_s) for deadline_s in probes)
     expect(node, right, f"deadlines of a probe of 3 s: {3 + LIMIT_S:g} s", probes)
     hooks = [call.deadline_s for call in node.calls("ExecSync", container="hooked")]
     expect_equal(node, hooks, [None], "deadlines of a hook")
@@ -181,8 +181,8 @@ async def a_stop_that_was_given_up_is_done_again(node: Node) -> None:
     first, second = (node.calls("StopContainer", pod="web")[number] for number in (0, 1))
     expect(node, first.error and not second.error, "a stop given up, then one that succeeds")
     created = node.times_s("CreateContainer", pod="web")[1]
-    done = node.ended_s(second)
-    expect(node, created >= done, "the successor after the second stop", (done, created))
+    stopped_s = node.ended_s(second)
+    expect(node, created >= stopped_s, "the successor after the second stop", (stopped_s, created))
     rule.release()
 
 

@@ -52,9 +52,9 @@ async def in_order(node: Node, *, newest_first: bool) -> None:
     await node.run_for(limits.START_S + limits.HOUSEKEEPING_S)
     later = [w for w in node.writes("web")[len(before) :] if not w.startswith("Remove")]
     expect_equal(node, later, [], "changing calls after the restart of the kubelet")
-    shown = node.container("web", "main")
-    expect_equal(node, shown.get("restartCount"), 2, "restart count")
-    expect_equal(node, "running" in shown.get("state", {}), True, "main is shown as running")
+    status = node.container("web", "main")
+    expect_equal(node, status.get("restartCount"), 2, "restart count")
+    expect_equal(node, "running" in status.get("state", {}), True, "main is shown as running")
 
 
 @conformance(
@@ -99,8 +99,8 @@ async def a_sandbox_that_is_not_ready_gives_no_address(node: Node) -> None:
     )
     await node.run_for(limits.NOTICE_S)
     address = (node.pod("web") or {})["status"]["podIP"]
-    given = node.calls("CreateContainer", pod="web")[1].request.config.envs
-    value = next(each.value for each in given if each.key == "IP")
+    variables = node.calls("CreateContainer", pod="web")[1].request.config.envs
+    value = next(each.value for each in variables if each.key == "IP")
     expect_equal(node, value if isinstance(value, str) else value.decode(), address, "IP")
 
 
@@ -110,10 +110,10 @@ async def a_sandbox_that_is_not_ready_gives_no_address(node: Node) -> None:
 async def a_dead_sandbox_gives_no_address(node: Node) -> None:
     """A kubelet that was restarted does not show the address of a sandbox that is not READY, nor
     that of an older one that is."""
-    left = {0: "192.0.2.200", 1: "192.0.2.201"}
+    addresses = {0: "192.0.2.200", 1: "192.0.2.201"}
 
     def kept(answer: Any) -> None:
-        answer.status.network.ip = left[answer.status.metadata.attempt]
+        answer.status.network.ip = addresses[answer.status.metadata.attempt]
         if answer.status.metadata.attempt == 0:
             answer.status.state = cri.SANDBOX_READY
 
@@ -134,8 +134,8 @@ async def a_dead_sandbox_gives_no_address(node: Node) -> None:
         lambda: node.phase("job") == "Succeeded", within_s=2 * limits.START_S, what="Succeeded"
     )
     await node.run_for(limits.NOTICE_S)
-    shown = (node.pod("job") or {})["status"].get("podIP")
-    expect(node, shown not in left.values(), "no address of a sandbox of before", shown)
+    address = (node.pod("job") or {})["status"].get("podIP")
+    expect(node, address not in addresses.values(), "no address of a sandbox of before", address)
 
 
 STREAMED: dict[str, Any] = {"featureGates": {"CRIListStreaming": True}}

@@ -35,9 +35,9 @@ async def mounts_have_the_order_and_the_fields_of_the_spec(node: Node) -> None:
     main = container("main", volumeMounts=mounts)
     await node.apply_static(pod("web", main, volumes=SCRATCH))
     await started(node, "web")
-    made = container_config(node, "main").mounts
-    seen = [(m.container_path, m.readonly, m.propagation) for m in made]
-    wanted = [
+    made_mounts = container_config(node, "main").mounts
+    mount_fields = [(m.container_path, m.readonly, m.propagation) for m in made_mounts]
+    expected_mounts = [
         ("/z", False, PRIVATE),
         ("/a", True, PRIVATE),
         ("/m", False, FROM_NODE),
@@ -45,7 +45,7 @@ async def mounts_have_the_order_and_the_fields_of_the_spec(node: Node) -> None:
         ("/etc/hosts", False, PRIVATE),
         ("/dev/termination-log", False, PRIVATE),
     ]
-    expect_equal(node, seen, wanted, "path, read-only, propagation of each mount")
+    expect_equal(node, mount_fields, expected_mounts, "path, read-only, propagation of each mount")
 
 
 @conformance(id="cri-mount-propagation", rules=["LIFE-138.1"], needs=[STATUS])
@@ -61,8 +61,8 @@ async def a_privileged_container_can_mount_for_the_node(node: Node) -> None:
         lambda: node.count("CreateContainer", container="main"), within_s=limits.START_S
     )
     first = container_config(node, "main").mounts[0]
-    seen = (first.container_path, first.host_path, first.propagation)
-    expect_equal(node, seen, ("/shared", str(path), BOTH_WAYS), "path, source, propagation")
+    mount_fields = (first.container_path, first.host_path, first.propagation)
+    expect_equal(node, mount_fields, ("/shared", str(path), BOTH_WAYS), "path, source, propagation")
 
 
 @conformance(id="cri-message-files", rules=["LIFE-138.3"], needs=[STATUS])

@@ -58,15 +58,15 @@ async def each_policy_has_its_name_servers(node: Node) -> None:
     searches = [*IN_CLUSTER, "lab.test", "home.test"]
     cluster = (["192.0.2.53", "192.0.2.54"], searches, ["ndots:5"])
     of_node = (["198.51.100.1"], ["lab.test", "home.test"], ["rotate"])
-    wanted = {
+    expected = {
         "first": cluster,
         "on-node": of_node,
         "with-net": cluster,
         "default": of_node,
         "none": (["192.0.2.99"], [], []),
     }
-    seen = {name: dns_of(node, name) for name in plans}
-    expect_equal(node, seen, wanted, "servers, searches, options")
+    settings = {name: dns_of(node, name) for name in plans}
+    expect_equal(node, settings, expected, "servers, searches, options")
 
 
 @conformance(
@@ -83,8 +83,8 @@ async def dns_settings_of_a_pod_are_added(node: Node) -> None:
     }
     await node.apply_static(pod("web", dnsConfig=own))
     await started(node, "web")
-    wanted = (["192.0.2.53", "192.0.2.99"], [*IN_CLUSTER, "more.test"], ["edns0", "ndots:2"])
-    expect_equal(node, dns_of(node, "web"), wanted, "servers, searches, options")
+    expected = (["192.0.2.53", "192.0.2.99"], [*IN_CLUSTER, "more.test"], ["edns0", "ndots:2"])
+    expect_equal(node, dns_of(node, "web"), expected, "servers, searches, options")
 
 
 def hosts_lines(node: Node, name: str, pod_name: str) -> list[str]:
@@ -124,14 +124,14 @@ async def the_hosts_file_names_the_pod_for_each_of_its_addresses(node: Node) -> 
     await node.wait_running("web")
     status = (node.pod("web") or {})["status"]
     first = status["podIP"]
-    shown = [entry["ip"] for entry in status["podIPs"]]
-    expect_equal(node, shown, [first, SECOND], "addresses in the status")
-    given = seen_by(node, "main", "web")
-    expect_equal(node, given.get("IPS"), f"{first},{SECOND}", "addresses in the variable")
+    addresses = [entry["ip"] for entry in status["podIPs"]]
+    expect_equal(node, addresses, [first, SECOND], "addresses in the status")
+    variables = seen_by(node, "main", "web")
+    expect_equal(node, variables.get("IPS"), f"{first},{SECOND}", "addresses in the variable")
     names = "shop.sub.default.svc.c.test\tshop"
-    wanted = [f"{first}\t{names}", f"{SECOND}\t{names}", "", *ADDED]
+    last_lines = [f"{first}\t{names}", f"{SECOND}\t{names}", "", *ADDED]
     lines = hosts_lines(node, "main", "web")
-    expect_equal(node, lines[-len(wanted) :], wanted, "last lines of the hosts file")
+    expect_equal(node, lines[-len(last_lines) :], last_lines, "last lines of the hosts file")
     expect_equal(node, lines[0], "# Kubernetes-managed hosts file.", "first line")
 
 
@@ -142,10 +142,10 @@ async def on_the_nodes_network_the_hosts_file_is_the_nodes(node: Node) -> None:
     mounts a file of its own there keeps it."""
     own = node.machine.host_path("hosts")
     own.write_text("192.0.2.9\town.test\n")
-    mine = container("mine", volumeMounts=[{"name": "own", "mountPath": "/etc/hosts"}])
+    own_hosts = container("mine", volumeMounts=[{"name": "own", "mountPath": "/etc/hosts"}])
     volumes = [{"name": "own", "hostPath": {"path": str(own)}}]
     plan = pod(
-        "web", container("main"), mine, hostNetwork=True, hostAliases=ALIASES, volumes=volumes
+        "web", container("main"), own_hosts, hostNetwork=True, hostAliases=ALIASES, volumes=volumes
     )
     await node.apply_static(plan)
     await node.wait_running("web", "main", "mine")

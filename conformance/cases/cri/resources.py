@@ -35,17 +35,17 @@ async def shares_follow_the_request_and_quotas_the_limit(node: Node) -> None:
     )
     names = ("both", "limit", "small", "memory")
     await node.wait_running("web", *names)
-    seen = {}
+    amounts = {}
     for name in names:
-        given = container_config(node, name).linux.resources
-        seen[name] = (given.cpu_shares, given.cpu_quota, given.memory_limit_in_bytes // MI)
-    wanted = {
+        linux = container_config(node, name).linux.resources
+        amounts[name] = (linux.cpu_shares, linux.cpu_quota, linux.memory_limit_in_bytes // MI)
+    expected = {
         "both": (102, 40_000, 0),
         "limit": (409, 40_000, 64),
         "small": (2, 1000, 0),
         "memory": (2, 0, 0),
     }
-    expect_equal(node, seen, wanted, "shares, quota, memory in MiB")
+    expect_equal(node, amounts, expected, "shares, quota, memory in MiB")
 
 
 @conformance(id="cri-swap-limit", rules=["LIFE-139.3"], needs=[STATUS, Feature.CGROUP_V1])
@@ -53,9 +53,9 @@ async def a_memory_limit_holds_for_memory_and_swap(node: Node) -> None:
     """With cgroup v1 the limit of memory and swap together is the memory limit."""
     await node.apply_static(pod("web", sized("main", {}, {"memory": "64Mi"})))
     await started(node, "web")
-    given = container_config(node, "main").linux.resources
-    seen = (given.memory_limit_in_bytes // MI, given.memory_swap_limit_in_bytes // MI)
-    expect_equal(node, seen, (64, 64), "memory, memory and swap in MiB")
+    linux = container_config(node, "main").linux.resources
+    limits_mi = (linux.memory_limit_in_bytes // MI, linux.memory_swap_limit_in_bytes // MI)
+    expect_equal(node, limits_mi, (64, 64), "memory, memory and swap in MiB")
 
 
 @conformance(
@@ -66,8 +66,8 @@ async def the_configured_period_divides_the_quota(node: Node) -> None:
     """Period and quota follow cpuCFSQuotaPeriod."""
     await node.apply_static(pod("web", sized("main", {}, {"cpu": "500m"})))
     await started(node, "web")
-    given = container_config(node, "main").linux.resources
-    expect_equal(node, (given.cpu_period, given.cpu_quota), (20_000, 10_000), "period and quota")
+    linux = container_config(node, "main").linux.resources
+    expect_equal(node, (linux.cpu_period, linux.cpu_quota), (20_000, 10_000), "period and quota")
 
 
 @conformance(
@@ -77,9 +77,9 @@ async def without_quotas_only_shares_are_given(node: Node) -> None:
     """With cpuCFSQuota false containers have shares, and neither period nor quota."""
     await node.apply_static(pod("web", sized("main", {}, {"cpu": "500m"})))
     await started(node, "web")
-    given = container_config(node, "main").linux.resources
-    seen = (given.cpu_shares, given.cpu_period, given.cpu_quota)
-    expect_equal(node, seen, (512, 0, 0), "shares, period, quota")
+    linux = container_config(node, "main").linux.resources
+    cpu_settings = (linux.cpu_shares, linux.cpu_period, linux.cpu_quota)
+    expect_equal(node, cpu_settings, (512, 0, 0), "shares, period, quota")
 
 
 @conformance(
@@ -99,14 +99,14 @@ async def a_container_without_a_limit_has_that_of_its_pod(node: Node) -> None:
     own = sized("own", {"memory": "256Mi"}, {"cpu": "200m", "memory": "512Mi"})
     await node.apply_static(pod("web", container("free"), own, resources=whole))
     await node.wait_running("web", "free", "own")
-    seen = {}
+    amounts = {}
     for name in ("free", "own"):
-        given = container_config(node, name).linux.resources
-        memory = given.memory_limit_in_bytes // MI
-        seen[name] = (given.cpu_shares, given.cpu_quota, memory, given.oom_score_adj)
+        linux = container_config(node, name).linux.resources
+        memory = linux.memory_limit_in_bytes // MI
+        amounts[name] = (linux.cpu_shares, linux.cpu_quota, memory, linux.oom_score_adj)
     # 1024 MiB are not claimed: 512 for each. Of 4096 these are 12.5 %, with 256 of its own 18.75 %.
-    wanted = {"free": (819, 80_000, 2048, 875), "own": (204, 20_000, 512, 813)}
-    expect_equal(node, seen, wanted, "shares, quota, memory in MiB, score")
+    expected = {"free": (819, 80_000, 2048, 875), "own": (204, 20_000, 512, 813)}
+    expect_equal(node, amounts, expected, "shares, quota, memory in MiB, score")
 
 
 @conformance(
@@ -139,8 +139,8 @@ async def the_more_a_container_asks_for_the_later_it_is_killed(node: Node) -> No
         within_s=2 * limits.START_S,
         what="all start",
     )
-    seen = {n: container_config(node, n).linux.resources.oom_score_adj for n in names}
-    wanted = {
+    scores = {n: container_config(node, n).linux.resources.oom_score_adj for n in names}
+    expected_scores = {
         "none": 999,
         "quarter": 750,
         "half": 500,
@@ -150,7 +150,7 @@ async def the_more_a_container_asks_for_the_later_it_is_killed(node: Node) -> No
         "served": 875,
         "vital": -997,
     }
-    expect_equal(node, seen, wanted, "oom_score_adj")
+    expect_equal(node, scores, expected_scores, "oom_score_adj")
 
 
 @conformance(id="cri-oom-score-least", rules=["LIFE-140.3"], needs=[STATUS, NODE], machine=FOUR_GI)

@@ -28,19 +28,19 @@ async def a_sandbox_has_what_its_pod_has_and_the_kubelets_own_names(node: Node) 
     config = sandbox_config(node, "web")
     uid = (node.pod("web") or {})["metadata"]["uid"]
     full = f"web-{node.name}"
-    wanted = {
+    expected_labels = {
         "app": "shop",
         "io.kubernetes.pod.name": full,
         "io.kubernetes.pod.namespace": "default",
         "io.kubernetes.pod.uid": uid,
     }
-    expect_equal(node, dict(config.labels), wanted, "labels of the sandbox")
+    expect_equal(node, dict(config.labels), expected_labels, "labels of the sandbox")
     notes = dict(config.annotations)
     expect_equal(node, notes.get("example.test/note"), "kept as it is", "annotation")
     expect_equal(node, notes.get("kubernetes.io/config.source"), "file", "source in annotations")
     meta = config.metadata
-    seen = (meta.name, meta.namespace, meta.uid, meta.attempt)
-    expect_equal(node, seen, (full, "default", uid, 0), "metadata of the sandbox")
+    named_fields = (meta.name, meta.namespace, meta.uid, meta.attempt)
+    expect_equal(node, named_fields, (full, "default", uid, 0), "metadata of the sandbox")
 
 
 @conformance(
@@ -67,8 +67,10 @@ async def a_host_name_is_short_and_cut_to_63_characters(node: Node) -> None:
     for name, (fields, _) in plans.items():
         await node.api.create_pod(pod(name, **fields))
     await started(node, *plans, within_s=2 * limits.START_S)
-    seen = {name: sandbox_config(node, name).hostname for name in plans}
-    expect_equal(node, seen, {name: wanted for name, (_, wanted) in plans.items()}, "host names")
+    actual = {name: sandbox_config(node, name).hostname for name in plans}
+    expect_equal(
+        node, actual, {name: name_due for name, (_, name_due) in plans.items()}, "host names"
+    )
 
 
 @conformance(
@@ -88,8 +90,8 @@ async def a_full_host_name_of_more_than_64_characters_is_refused(node: Node) -> 
         within_s=limits.START_S,
         what="an event about the sandbox of over",
     )
-    told = node.events("FailedCreatePodSandBox", pod="over")[0]["message"]
-    expect(node, "is too long (64 characters is the max, 65" in told, "64 is the max", told)
+    message = node.events("FailedCreatePodSandBox", pod="over")[0]["message"]
+    expect(node, "is too long (64 characters is the max, 65" in message, "64 is the max", message)
     expect_equal(node, node.count("RunPodSandbox", pod="over"), 0, "sandboxes of over")
 
 
@@ -109,16 +111,16 @@ async def every_port_of_every_regular_container_is_mapped(node: Node) -> None:
     side = sidecar("side", ports=[{"containerPort": 7000}])
     await node.apply_static(pod("web", main, more, init=[side]))
     await started(node, "web")
-    found = sandbox_config(node, "web").port_mappings
-    seen = [(m.container_port, m.protocol, m.host_port, m.host_ip) for m in found]
+    mappings = sandbox_config(node, "web").port_mappings
+    ports = [(m.container_port, m.protocol, m.host_port, m.host_ip) for m in mappings]
     tcp, udp, sctp = 0, 1, 2
-    wanted = [
+    expected = [
         (80, tcp, 0, ""),
         (53, udp, 0, ""),
         (81, tcp, 18481, "127.0.0.1"),
         (9000, sctp, 0, ""),
     ]
-    expect_equal(node, seen, wanted, "port, protocol, host port and address of each mapping")
+    expect_equal(node, ports, expected, "port, protocol, host port and address of each mapping")
 
 
 @conformance(id="cri-sandbox-sysctls", rules=["LIFE-133.4", "LIFE-133.7"], needs=[STATUS])
@@ -130,8 +132,8 @@ async def sysctls_reach_the_runtime_with_dots(node: Node) -> None:
     ]
     await node.apply_static(pod("web", securityContext={"sysctls": sysctls}))
     await started(node, "web")
-    wanted = {"net.ipv4.ip_unprivileged_port_start": "80", "kernel.shm_rmid_forced": "1"}
-    expect_equal(node, dict(sandbox_config(node, "web").linux.sysctls), wanted, "sysctls")
+    expected_sysctls = {"net.ipv4.ip_unprivileged_port_start": "80", "kernel.shm_rmid_forced": "1"}
+    expect_equal(node, dict(sandbox_config(node, "web").linux.sysctls), expected_sysctls, "sysctls")
 
 
 @conformance(id="cri-sandbox-security", rules=["LIFE-133.4", "LIFE-133.5"], needs=[STATUS])
@@ -147,8 +149,8 @@ async def a_sandbox_is_as_privileged_as_its_most_privileged_container(node: Node
     privileged = {name: context.privileged for name, context in contexts.items()}
     expect_equal(node, privileged, {"strong": True, "plain": False}, "privileged sandboxes")
     plain = contexts["plain"]
-    seen = (plain.run_as_user.value, plain.run_as_group.value, list(plain.supplemental_groups))
-    expect_equal(node, seen, (1000, 3000, [2000, 2001]), "user, group, further groups")
+    users = (plain.run_as_user.value, plain.run_as_group.value, list(plain.supplemental_groups))
+    expect_equal(node, users, (1000, 3000, [2000, 2001]), "user, group, further groups")
     runtime_default = 0
     expect_equal(node, plain.seccomp.profile_type, runtime_default, "seccomp profile of a sandbox")
 
@@ -168,11 +170,11 @@ async def each_namespace_of_the_node_is_asked_for_by_its_own_field(node: Node) -
     for name, (fields, _) in plans.items():
         await node.apply_static(pod(name, **fields))
     await started(node, *plans, within_s=2 * limits.START_S)
-    for name, (_, wanted) in plans.items():
+    for name, (_, expected_modes) in plans.items():
         for config in (sandbox_config(node, name), container_config(node, "main", name)):
             spaces = config.linux.security_context.namespace_options
-            seen = (spaces.network, spaces.pid, spaces.ipc)
-            expect_equal(node, seen, wanted, f"network, pid and ipc of {name}")
+            modes = (spaces.network, spaces.pid, spaces.ipc)
+            expect_equal(node, modes, expected_modes, f"network, pid and ipc of {name}")
     named = {name: bool(sandbox_config(node, name).hostname) for name in plans}
     expect_equal(
         node, [n for n, has in named.items() if not has], ["network"], "pods without a host name"
@@ -183,18 +185,18 @@ async def each_namespace_of_the_node_is_asked_for_by_its_own_field(node: Node) -
 async def overhead_is_told_beside_the_resources_of_the_containers(node: Node) -> None:
     """The sandbox gets the sum of its containers as `resources`, without the pod's overhead, which
     is told as `overhead`."""
-    asked = {"requests": {"cpu": "200m"}, "limits": {"cpu": "300m", "memory": "64Mi"}}
+    resources = {"requests": {"cpu": "200m"}, "limits": {"cpu": "300m", "memory": "64Mi"}}
     overhead = {"cpu": "100m", "memory": "16Mi"}
-    main = container("main", resources=asked)
+    main = container("main", resources=resources)
     await node.apply_static(pod("web", main, overhead=overhead))
     await started(node, "web")
     linux = sandbox_config(node, "web").linux
-    seen = {
+    shares = {
         name: (amounts.cpu_shares, amounts.cpu_quota, amounts.memory_limit_in_bytes >> 20)
         for name, amounts in (("resources", linux.resources), ("overhead", linux.overhead))
     }
-    wanted = {"resources": (204, 30_000, 64), "overhead": (102, 10_000, 16)}
-    expect_equal(node, seen, wanted, "shares, quota, memory in MiB")
+    expected_shares = {"resources": (204, 30_000, 64), "overhead": (102, 10_000, 16)}
+    expect_equal(node, shares, expected_shares, "shares, quota, memory in MiB")
 
 
 @conformance(
@@ -211,16 +213,18 @@ async def each_new_sandbox_is_the_next_attempt(node: Node) -> None:
     def started_after(count: int) -> bool:
         return node.count("StartContainer", pod="web") > count
 
-    for wanted in (1, 2):
+    for attempt in (1, 2):
         await node.runtime.stop_sandbox("web")
         await node.run_until(
-            partial(started_after, wanted),
+            partial(started_after, attempt),
             within_s=limits.STOP_S + 4 * limits.SYNC_ERROR_S,
-            what=f"sandbox {wanted} and its container",
+            what=f"sandbox {attempt} and its container",
         )
     runs = [c.request.config.metadata.attempt for c in node.calls("RunPodSandbox", pod="web")]
     expect_equal(node, runs, [0, 1, 2], "attempts of the sandboxes")
-    made = node.calls("CreateContainer", pod="web")
-    seen = [(c.request.config.metadata.attempt, c.request.sandbox_config.metadata.attempt)
-            for c in made]  # fmt: skip
-    expect_equal(node, seen, [(0, 0), (1, 1), (2, 2)], "attempts of containers and their sandboxes")
+    creations = node.calls("CreateContainer", pod="web")
+    pairs = [(c.request.config.metadata.attempt, c.request.sandbox_config.metadata.attempt)
+            for c in creations]  # fmt: skip
+    expect_equal(
+        node, pairs, [(0, 0), (1, 1), (2, 2)], "attempts of containers and their sandboxes"
+    )

@@ -34,14 +34,14 @@ async def each_field_of_the_container_wins_by_itself(node: Node) -> None:
     containers = [container(name, securityContext=fields) for name, fields in own.items()]
     await node.apply_static(pod("web", *containers, securityContext=shared))
     await node.wait_running("web", *own)
-    seen = {}
+    users = {}
     for name in own:
         context = context_of(node, name)
-        seen[name] = (context.run_as_user.value, context.run_as_group.value)
+        users[name] = (context.run_as_user.value, context.run_as_group.value)
         groups = list(context.supplemental_groups)
         expect_equal(node, groups, [2000, 2001], f"groups of {name}")
-    wanted = {"none": (1000, 3000), "root": (0, 3000), "group": (1000, 4000), "both": (1001, 0)}
-    expect_equal(node, seen, wanted, "user and group")
+    expected = {"none": (1000, 3000), "root": (0, 3000), "group": (1000, 4000), "both": (1001, 0)}
+    expect_equal(node, users, expected, "user and group")
 
 
 @conformance(id="cri-privileges-as-asked", rules=["LIFE-141.1"], needs=[STATUS])
@@ -61,23 +61,23 @@ async def privileges_are_what_the_container_asks_for(node: Node) -> None:
     await node.run_until(
         lambda: node.count("CreateContainer", pod="web") >= 2, within_s=limits.START_S
     )
-    seen = {}
+    privileges = {}
     for name in ("strict", "plain"):
         context = context_of(node, name)
         able = context.capabilities
-        seen[name] = (
+        privileges[name] = (
             list(able.add_capabilities),
             list(able.drop_capabilities),
             context.readonly_rootfs,
             context.no_new_privs,
             (context.selinux_options.level, context.selinux_options.type),
         )
-    wanted = {
+    expected_privileges = {
         "strict": (["NET_ADMIN"], ["CHOWN"], True, True, ("s0:c1", "")),
         "plain": ([], [], False, False, ("s0:c9", "own_t")),
     }
-    what = "capabilities added, dropped, read-only root, no new privileges, SELinux"
-    expect_equal(node, seen, wanted, what)
+    privilege_names = "capabilities added, dropped, read-only root, no new privileges, SELinux"
+    expect_equal(node, privileges, expected_privileges, privilege_names)
     expect(node, "/proc/kcore" in context_of(node, "plain").masked_paths, "/proc/kcore masked")
 
 
@@ -93,8 +93,8 @@ async def an_unmasked_proc_has_no_masked_paths(node: Node) -> None:
     await node.apply_static(pod("web", bare, hostUsers=False))
     await started(node, "web")
     context = context_of(node, "main")
-    seen = (list(context.masked_paths), list(context.readonly_paths))
-    expect_equal(node, seen, ([], []), "masked paths, read-only paths")
+    paths = (list(context.masked_paths), list(context.readonly_paths))
+    expect_equal(node, paths, ([], []), "masked paths, read-only paths")
 
 
 @conformance(id="cri-user-of-the-image", rules=["LIFE-141.2"], needs=[STATUS, FAULTS])
@@ -117,7 +117,7 @@ async def without_a_user_in_the_spec_the_images_counts(node: Node) -> None:
     def created(name: str) -> bool:
         return node.count("CreateContainer", pod=name) >= 2
 
-    seen = {}
+    users = {}
     for name, change in (("numbered", numbered), ("named", named), ("nothing", nothing)):
         with node.runtime.on("ImageStatus").changes_answer(change):
             own = container("own", securityContext={"runAsUser": 12})
@@ -128,12 +128,12 @@ async def without_a_user_in_the_spec_the_images_counts(node: Node) -> None:
                 what=f"containers of {name}",
             )
         context = context_of(node, f"in-{name}")
-        seen[name] = (context.run_as_user.value, context.run_as_username)
+        users[name] = (context.run_as_user.value, context.run_as_username)
         (last,) = node.calls("CreateContainer", pod=name, container="own")[-1:]
         user = last.request.config.linux.security_context.run_as_user.value
         expect_equal(node, user, 12, f"user of the spec, with an image of {name}")
-    wanted = {"numbered": (4711, ""), "named": (0, "nobody"), "nothing": (0, "")}
-    expect_equal(node, seen, wanted, "user and user's name")
+    expected = {"numbered": (4711, ""), "named": (0, "nobody"), "nothing": (0, "")}
+    expect_equal(node, users, expected, "user and user's name")
 
 
 @conformance(id="cri-non-root-image", rules=["LIFE-141.3"], needs=[STATUS, FAULTS])
@@ -166,8 +166,8 @@ async def an_image_that_may_be_root_is_not_started_as_non_root(node: Node) -> No
             message = await waiting(node, name, "main", "CreateContainerConfigError")
             expect(node, message.startswith(texts[name]), texts[name], message)
             await node.wait_running(name, "allowed", "own")
-            made = node.count("CreateContainer", pod=name, container="main")
-            expect_equal(node, made, 0, "creations of main")
+            creations = node.count("CreateContainer", pod=name, container="main")
+            expect_equal(node, creations, 0, "creations of main")
 
 
 @conformance(
@@ -197,15 +197,15 @@ async def seccomp_profiles_are_the_containers_or_the_pods_or_the_default(node: N
         within_s=2 * limits.START_S,
         what="all containers are created",
     )
-    seen = {name: context_of(node, name).seccomp.profile_type for name in names}
-    wanted = {
+    profiles = {name: context_of(node, name).seccomp.profile_type for name in names}
+    expected_profiles = {
         "in-none": RUNTIME_DEFAULT,
         "in-open": UNCONFINED,
         "own": RUNTIME_DEFAULT,
         "shared": UNCONFINED,
         "in-local": LOCALHOST,
     }
-    expect_equal(node, seen, wanted, "seccomp profiles")
+    expect_equal(node, profiles, expected_profiles, "seccomp profiles")
     path = context_of(node, "in-local").seccomp.localhost_ref
     right = path.startswith("/") and path.endswith("/seccomp/mine/strict.json")
     expect(node, right, "<root>/seccomp/mine/strict.json", path)
@@ -228,14 +228,14 @@ async def apparmor_is_told_in_both_forms(node: Node) -> None:
     await node.apply_static(pod("old", container("noted"), metadata=notes))
     await node.wait_running("web", "own", "plain")
     await node.wait_running("old", "noted")
-    seen = {}
+    profiles = {}
     for name in ("own", "noted", "plain"):
         context = context_of(node, name)
         kind, ref = context.apparmor.profile_type, context.apparmor.localhost_ref
-        seen[name] = (kind, ref, context.apparmor_profile)
-    wanted = {
+        profiles[name] = (kind, ref, context.apparmor_profile)
+    expected_profiles = {
         "own": (LOCALHOST, "mine", "localhost/mine"),
         "noted": (UNCONFINED, "", "unconfined"),
         "plain": (RUNTIME_DEFAULT, "", "runtime/default"),
     }
-    expect_equal(node, seen, wanted, "AppArmor profile: type, name, old form")
+    expect_equal(node, profiles, expected_profiles, "AppArmor profile: type, name, old form")

@@ -50,8 +50,8 @@ async def the_nearest_source_of_a_variable_wins(node: Node) -> None:
     main = container("main", env=env, envFrom=sources, args=["$(C)", "$$(C)", "$(NONE)"])
     await node.api.create_pod(pod("web", main))
     await started(node, "web")
-    given = seen_by(node, "main")
-    wanted = {
+    values = seen_by(node, "main")
+    expected = {
         "A": "one",
         "B": "two",
         "C": "env",
@@ -59,7 +59,7 @@ async def the_nearest_source_of_a_variable_wins(node: Node) -> None:
         "SHOP_SERVICE_PORT": "443",
         "SEES": "one-two-env-443-$(LATER)-$(A)",
     }
-    expect_equal(node, {name: given.get(name) for name in wanted}, wanted, "variables")
+    expect_equal(node, {name: values.get(name) for name in expected}, expected, "variables")
     args = list(container_config(node, "main").args)
     expect_equal(node, args, ["env", "$(C)", "$(NONE)"], "arguments")
 
@@ -78,11 +78,11 @@ async def the_servers_own_service_is_linked_to_every_pod(node: Node) -> None:
     await started(node, "linked", "alone")
     hosts = {}
     for name in ("linked", "alone"):
-        given = seen_by(node, "main", name)
-        hosts[name] = {key: value for key, value in given.items() if key.endswith("_SERVICE_HOST")}
+        values = seen_by(node, "main", name)
+        hosts[name] = {key: value for key, value in values.items() if key.endswith("_SERVICE_HOST")}
     master = {"KUBERNETES_SERVICE_HOST": "10.96.0.1"}
-    wanted = {"linked": {**master, "SHOP_SERVICE_HOST": "10.96.0.7"}, "alone": master}
-    expect_equal(node, hosts, wanted, "hosts of services")
+    expected_hosts = {"linked": {**master, "SHOP_SERVICE_HOST": "10.96.0.7"}, "alone": master}
+    expect_equal(node, hosts, expected_hosts, "hosts of services")
 
 
 def refers(name: str, kind: str, key: Mapping[str, str], **more: bool) -> Container:
@@ -97,24 +97,24 @@ async def what_is_missing_and_not_optional_is_an_error(node: Node) -> None:
     await config_map(node, "there", KEY="value")
     secret = {"metadata": {"name": "there"}, "data": {"KEY": "dmFsdWU="}}
     await node.api.create_object("secrets", secret)
-    gone = {"name": "gone", "key": "KEY"}
+    lost_key = {"name": "gone", "key": "KEY"}
     other = {"name": "there", "key": "OTHER"}
     await node.api.create_pod(
         pod(
             "web",
-            refers("no-map", "configMapKeyRef", gone),
+            refers("no-map", "configMapKeyRef", lost_key),
             refers("no-map-key", "configMapKeyRef", other),
-            refers("no-secret", "secretKeyRef", gone),
+            refers("no-secret", "secretKeyRef", lost_key),
             refers("no-secret-key", "secretKeyRef", other),
             container("no-source", envFrom=[{"secretRef": {"name": "gone"}}]),
-            refers("may-miss-map", "configMapKeyRef", gone, optional=True),
+            refers("may-miss-map", "configMapKeyRef", lost_key, optional=True),
             refers("may-miss-key", "configMapKeyRef", other, optional=True),
-            refers("may-miss-secret", "secretKeyRef", gone, optional=True),
+            refers("may-miss-secret", "secretKeyRef", lost_key, optional=True),
             refers("may-miss-secret-key", "secretKeyRef", other, optional=True),
             container("may-miss", envFrom=[{"configMapRef": {"name": "gone", "optional": True}}]),
         )
     )
-    wanted = {
+    messages = {
         "no-map": 'configmap "gone" not found',
         "no-map-key": "couldn't find key OTHER in ConfigMap default/there",
         "no-secret": 'secret "gone" not found',
@@ -130,7 +130,7 @@ async def what_is_missing_and_not_optional_is_an_error(node: Node) -> None:
     )
     for name in free:
         expect_equal(node, seen_by(node, name).get("VALUE"), None, f"VALUE of {name}")
-    for name, text in wanted.items():
+    for name, text in messages.items():
         message = await waiting(node, "web", name, "CreateContainerConfigError")
         expect_equal(node, message, text, f"message of {name}")
         expect_equal(node, node.count("CreateContainer", container=name), 0, f"{name} created")
@@ -160,23 +160,23 @@ async def fields_of_the_pod_are_its_own(node: Node) -> None:
         await node.apply_static(plan)
     await node.wait_running("web")
     await node.wait_running("on-node")
-    shown = node.pod("web") or {}
-    there = seen_by(node, "main", "on-node")
-    host = there.get("HOST")  # empty where the kubelet has found no address of its node
-    given = seen_by(node, "main", "web")
-    wanted = {
+    web = node.pod("web") or {}
+    node_values = seen_by(node, "main", "on-node")
+    host = node_values.get("HOST")  # empty where the kubelet has found no address of its node
+    of_web = seen_by(node, "main", "web")
+    expected = {
         "LABEL": "label",
         "NOTE": "note",
-        "UID": shown["metadata"]["uid"],
+        "UID": web["metadata"]["uid"],
         "HOST": host,
-        "POD": shown["status"]["podIP"],
+        "POD": web["status"]["podIP"],
     }
-    expect_equal(node, {name: given.get(name) for name in wanted}, wanted, "variables of web")
-    expect_equal(node, there.get("POD"), "", "variable POD of on-node")
+    expect_equal(node, {name: of_web.get(name) for name in expected}, expected, "variables of web")
+    expect_equal(node, node_values.get("POD"), "", "variable POD of on-node")
     for name in pods:
         status = (node.pod(name) or {})["status"]
-        told = [key for key in ("hostIP", "hostIPs") if key in status]
-        expect_equal(node, told, [], f"addresses of the node in the status of {name}")
+        node_addresses = [key for key in ("hostIP", "hostIPs") if key in status]
+        expect_equal(node, node_addresses, [], f"addresses of the node in the status of {name}")
     on_node = (node.pod("on-node") or {})["status"].get("podIP")
     expect_equal(node, on_node, None, "podIP in the status of on-node")
 
@@ -194,9 +194,9 @@ async def on_the_nodes_network_the_address_is_the_nodes(node: Node) -> None:
     host = status.get("hostIP")
     expect(node, host, "hostIP in the status", host)
     expect_equal(node, status.get("podIP"), host, "podIP in the status")
-    given = seen_by(node, "main", "on-node")
-    seen = {name: given.get(name) for name in paths}
-    expect_equal(node, seen, {"HOST": host, "POD": host}, "variables")
+    values = seen_by(node, "main", "on-node")
+    addresses = {name: values.get(name) for name in paths}
+    expect_equal(node, addresses, {"HOST": host, "POD": host}, "variables")
 
 
 def of_resource(name: str, resource: str, **more: str) -> dict[str, Any]:
@@ -233,7 +233,7 @@ async def resources_are_rounded_up_and_unset_limits_are_the_nodes(node: Node) ->
     )
     await node.run_until(lambda: node.api.allocatable("memory"), within_s=limits.START_S)
     memory = node.api.allocatable("memory")
-    wanted = {
+    expected = {
         "OWN": "150",
         "UP": "2",
         "OTHER": "30",
@@ -241,8 +241,8 @@ async def resources_are_rounded_up_and_unset_limits_are_the_nodes(node: Node) ->
         "NO_REQUEST": "0",
         "INIT": "0",
     }
-    given = seen_by(node, "main")
-    expect_equal(node, {name: given.get(name) for name in wanted}, wanted, "variables of main")
+    values = seen_by(node, "main")
+    expect_equal(node, {name: values.get(name) for name in expected}, expected, "variables of main")
     expect_equal(node, seen_by(node, "setup").get("CPUS"), "4", "CPUs of setup by itself")
     expect_equal(node, seen_by(node, "free").get("CPUS"), "700", "limit of a pod")
 
@@ -272,11 +272,11 @@ async def a_file_in_a_volume_gives_variables(node: Node) -> None:
     await node.wait_running("web", "setup")
     node.machine.write_volume_file("web", "shared", "env", "MODE='fast'\n")
     message = await waiting(node, "web", "lost", "CreateContainerConfigError")
-    wanted = 'cannot find the volume "unused" referenced by FileKeyRef'
-    expect_equal(node, message, wanted, "message of lost")
+    expected_message = 'cannot find the volume "unused" referenced by FileKeyRef'
+    expect_equal(node, message, expected_message, "message of lost")
     await started(node, "web")
     await node.run_until(
         lambda: node.count("StartContainer", container="main"), within_s=limits.START_S
     )
-    given = seen_by(node, "main")
-    expect_equal(node, (given.get("MODE"), given.get("MAYBE")), ("fast", None), "MODE, MAYBE")
+    values = seen_by(node, "main")
+    expect_equal(node, (values.get("MODE"), values.get("MAYBE")), ("fast", None), "MODE, MAYBE")

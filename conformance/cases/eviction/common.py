@@ -78,8 +78,8 @@ async def evicted_for(node: Node, name: str, message: str, *, within_s: float) -
     )
     status = (node.api.pod(name) or {})["status"]
     expect_equal(node, status["reason"], "Evicted", "reason")
-    seen = status["message"]
-    begins = seen.startswith(message) or comparable(node, seen).startswith(
+    message_text = status["message"]
+    begins = message_text.startswith(message) or comparable(node, message_text).startswith(
         comparable(node, message)
     )
     expect(node, begins, f"message {message!r}...", status)

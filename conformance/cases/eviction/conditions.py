@@ -24,8 +24,8 @@ FINE_EVENTS = ("NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSuffi
 
 def texts(node: Node, kind: str) -> tuple[str, str]:
     """Reason and message of a condition of the Node."""
-    found = node.api.node_condition(kind)
-    return found["reason"], found["message"]
+    condition = node.api.node_condition(kind)
+    return condition["reason"], condition["message"]
 
 
 @conformance(
@@ -71,24 +71,24 @@ async def each_condition_has_its_own_time(node: Node) -> None:
     await has_condition(node, "MemoryPressure")
     await has_condition(node, "DiskPressure")
     tolerated = [
-        {"key": f"node.kubernetes.io/{what}-pressure", "operator": "Exists"}
-        for what in ("memory", "disk")
+        {"key": f"node.kubernetes.io/{resource}-pressure", "operator": "Exists"}
+        for resource in ("memory", "disk")
     ]
     asks: dict[str, Any] = {"requests": {"memory": "8Mi"}, "tolerations": tolerated}
     await node.api.create_pod(hungry("web", **asks))
     await node.run_until(lambda: node.api.phase("web") == "Failed", within_s=REFUSED_S)
     message = (node.api.pod("web") or {})["status"]["message"]
-    said = {
+    texts = {
         f"The node had condition: [{both}]. "
         for both in ("DiskPressure MemoryPressure", "MemoryPressure DiskPressure")
     }
-    expect(node, message.removeprefix("Pod was rejected: ") in said, f"one of {said}", message)
-    told = {(e["type"], e["message"] in said) for e in node.events("Evicted", pod="web")}
-    expect_equal(node, told, {("Warning", True)}, "type and message of the event about web")
+    expect(node, message.removeprefix("Pod was rejected: ") in texts, f"one of {texts}", message)
+    events = {(e["type"], e["message"] in texts) for e in node.events("Evicted", pod="web")}
+    expect_equal(node, events, {("Warning", True)}, "type and message of the event about web")
     node.machine.leave_memory(900 * MI)
     await node.run_for(30 + limits.EVICTION_CYCLE_S + limits.NODE_STATUS_S)
-    seen = [node.api.node_condition(kind).get("status") for kind in KINDS]
-    expect_equal(node, seen, ["False", "True", "False"], f"status of {KINDS}")
+    statuses = [node.api.node_condition(kind).get("status") for kind in KINDS]
+    expect_equal(node, statuses, ["False", "True", "False"], f"status of {KINDS}")
     expect_equal(node, node.event_count("NodeHasDiskPressure"), 1, "events NodeHasDiskPressure")
 
 

@@ -82,8 +82,8 @@ async def the_next_cycle_follows_an_eviction(node: Node) -> None:
     await node.machine.run_short(MEMORY, 20 * MI)
     for name in ("one", "two"):
         await evicted_for(node, name, LOW, within_s=2 * CYCLE_S)
-    one, two = (node.calls("StopContainer", pod=name)[0] for name in ("one", "two"))
-    between_s = node.time_s(two) - node.ended_s(one)
+    first_stop, two = (node.calls("StopContainer", pod=name)[0] for name in ("one", "two"))
+    between_s = node.time_s(two) - node.ended_s(first_stop)
     expect(
         node, 0.9 <= between_s <= 6, "1 s for the cleanup, no pause of 10 s", f"{between_s:.2f} s"
     )
@@ -196,8 +196,8 @@ async def a_soft_eviction_without_time(node: Node) -> None:
     await node.api.run_pods(hungry("web", memory_mi=50, grace_s=20))
     await node.machine.run_short(MEMORY, 100 * MI)
     await evicted_for(node, "web", LOW, within_s=3 * CYCLE_S)
-    found = [call.request.timeout for call in node.calls("StopContainer", pod="web")]
-    expect_equal(node, found, [2], "timeouts of StopContainer")
+    timeouts = [call.request.timeout for call in node.calls("StopContainer", pod="web")]
+    expect_equal(node, timeouts, [2], "timeouts of StopContainer")
 
 
 async def stop_of_an_evicted_pod(node: Node, grace_s: int) -> int:
@@ -226,8 +226,8 @@ async def a_pod_that_ends_can_be_evicted(node: Node) -> None:
         hungry("slow", memory_mi=50, grace_s=60),
         hungry("web", memory_mi=50, requests={"memory": "90Mi"}),
     )
-    seen = await stop_of_an_evicted_pod(node, 40)
-    expect_equal(node, seen, 2, "timeout of StopContainer after the eviction")
+    timeout_s = await stop_of_an_evicted_pod(node, 40)
+    expect_equal(node, timeout_s, 2, "timeout of StopContainer after the eviction")
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops of the other pod")
 
 
@@ -240,8 +240,8 @@ async def a_pod_that_ends_can_be_evicted(node: Node) -> None:
 async def an_eviction_does_not_lengthen_a_grace_period(node: Node) -> None:
     """A pod that is being deleted does not get more time by a soft eviction."""
     await node.api.run_pods(hungry("slow", memory_mi=50, grace_s=60))
-    seen = await stop_of_an_evicted_pod(node, 25)
-    expect_equal(node, seen, 25, "timeout of StopContainer after the eviction")
+    timeout_s = await stop_of_an_evicted_pod(node, 25)
+    expect_equal(node, timeout_s, 25, "timeout of StopContainer after the eviction")
 
 
 @conformance(id="ended-pod-not-evicted", rules=["EVIC-052.3"], needs=[API, SHORT], node_config=HARD)
@@ -270,8 +270,8 @@ async def storage_limits_come_before_thresholds(node: Node) -> None:
     expect_equal(node, node.event_count("EvictionThresholdMet"), 0, "events EvictionThresholdMet")
     await evicted_for(node, "web", LOW, within_s=2 * CYCLE_S)
     kinds = ("StopContainer", "ImageFsInfo")
-    seen = [call.method for call in node.calls() if call.method in kinds]
-    last = seen[seen.index("StopContainer") :][:3]
-    wanted = ["StopContainer", "ImageFsInfo", "StopContainer"]
-    expect_equal(node, last, wanted, "a measurement between both evictions")
+    methods = [call.method for call in node.calls() if call.method in kinds]
+    last = methods[methods.index("StopContainer") :][:3]
+    expected_methods = ["StopContainer", "ImageFsInfo", "StopContainer"]
+    expect_equal(node, last, expected_methods, "a measurement between both evictions")
     await has_condition(node, "MemoryPressure")

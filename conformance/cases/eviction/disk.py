@@ -42,9 +42,9 @@ async def the_pod_that_wrote_most_is_evicted(node: Node) -> None:
     event = node.events("Evicted")[0]
     expect_equal(node, event["involvedObject"]["name"], "large", "victim")
     begin = "The node was low on resource: ephemeral-storage. "
-    wanted = comparable(node, f"{begin}Threshold quantity: 1Gi, available: 500Mi. ")
-    seen = comparable(node, event["message"])
-    expect(node, seen.startswith(wanted), f"message {wanted!r}...", event["message"])
+    start = comparable(node, f"{begin}Threshold quantity: 1Gi, available: 500Mi. ")
+    message = comparable(node, event["message"])
+    expect(node, message.startswith(start), f"message {start!r}...", event["message"])
 
 
 @conformance(
@@ -56,8 +56,8 @@ async def the_pod_that_wrote_most_is_evicted(node: Node) -> None:
 async def what_a_pod_asked_for_does_not_count_against_it(node: Node) -> None:
     """Pods are ranked by how far they are above their ephemeral-storage request: the one furthest
     above is evicted though it wrote less, and one within its request comes last."""
-    asked = {"within": ("2Gi", 1200), "large": ("800Mi", 900), "small": ("10Mi", 300)}
-    for name, (request, written_mi) in asked.items():
+    pod_sizes = {"within": ("2Gi", 1200), "large": ("800Mi", 900), "small": ("10Mi", 300)}
+    for name, (request, written_mi) in pod_sizes.items():
         work = runs(disk_bytes=written_mi * MI, stop_exit_code=1)
         fields: dict[str, Any] = {"resources": {"requests": {"ephemeral-storage": request}}}
         await node.api.run_pods(pod(name, container("main", work, **fields)))
@@ -88,8 +88,8 @@ async def unused_images_go_before_any_pod(node: Node) -> None:
         what="the eviction of web",
     )
     kinds = ("RemoveImage", "StopContainer")  # in virtual time both come at the same instant
-    seen = [call.method for call in node.calls() if call.method in kinds]
-    expect_equal(node, seen[:2], list(kinds), "removal of the unused image, then the eviction")
+    methods = [call.method for call in node.calls() if call.method in kinds]
+    expect_equal(node, methods[:2], list(kinds), "removal of the unused image, then the eviction")
 
 
 @conformance(
@@ -144,8 +144,8 @@ async def every_ordinary_pod_is_refused_under_disk_pressure(node: Node) -> None:
         lambda: node.api.phase("web") == "Failed", within_s=limits.STATUS_PASS_S + limits.START_S
     )
     status = (node.api.pod("web") or {})["status"]
-    wanted = "Pod was rejected: The node had condition: [DiskPressure]. "
-    expect_equal(node, (status["reason"], status["message"]), ("Evicted", wanted), "status")
+    text = "Pod was rejected: The node had condition: [DiskPressure]. "
+    expect_equal(node, (status["reason"], status["message"]), ("Evicted", text), "status")
     expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes")
 
 

@@ -42,9 +42,9 @@ async def a_condition_outlives_a_failed_look(node: Node) -> None:
     recovered_s = await next_look_s(node)
     with node.runtime.on("ImageFsInfo").fails("UNAVAILABLE", "not now"):
         await node.run_for(25)
-        found = node.api.node_condition("MemoryPressure")
-        seen = (found["status"], found["lastTransitionTime"])
-        expect_equal(node, seen, ("True", since), "MemoryPressure while nobody can look")
+        condition = node.api.node_condition("MemoryPressure")
+        fields = (condition["status"], condition["lastTransitionTime"])
+        expect_equal(node, fields, ("True", since), "MemoryPressure while nobody can look")
         await node.api.create_pod(pod("web"))
         await node.run_until(
             lambda: node.api.phase("web") == "Failed",

@@ -62,8 +62,8 @@ async def a_disk_for_images_runs_out(node: Node) -> None:
     await node.api.run_pods(writer("small", 1), writer("large", 3))
     log_something(node, "small", 5 * MI)
     node.machine.leave_disk(LITTLE, disk="images")
-    wanted = f"{LOW}Threshold quantity: 1Gi, available: 500Mi. "
-    await evicted_for(node, "large", wanted, within_s=EVICTED_S)
+    message = f"{LOW}Threshold quantity: 1Gi, available: 500Mi. "
+    await evicted_for(node, "large", message, within_s=EVICTED_S)
     await has_condition(node, "DiskPressure")
 
 
@@ -76,8 +76,8 @@ async def inodes_of_the_disk_for_images_run_out(node: Node) -> None:
     small = hungry("small", inodes=10, requests=REQUEST)
     await node.api.run_pods(small, hungry("large", inodes=500, disk_mi=1, requests=REQUEST))
     node.machine.leave_inodes(200, disk="images")
-    wanted = "The node was low on resource: inodes. Threshold quantity: 1k, available: 200. "
-    await evicted_for(node, "large", wanted, within_s=EVICTED_S)
+    message_start = "The node was low on resource: inodes. Threshold quantity: 1k, available: 200. "
+    await evicted_for(node, "large", message_start, within_s=EVICTED_S)
     message = (node.api.pod("large") or {})["status"]["message"]
     expect(node, "Container" not in message, "no container named by its storage", message)
 

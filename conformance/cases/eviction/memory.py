@@ -112,15 +112,15 @@ async def the_message_names_threshold_and_consumption(node: Node) -> None:
     await node.machine.run_short("memory.available", 50 * MI)
     await node.run_until(lambda: node.api.phase("web") == "Failed", within_s=2 * CYCLE_S)
     message = (node.api.pod("web") or {})["status"]["message"]
-    wanted = "The node was low on resource: memory. Threshold quantity: 200Mi, available: 50Mi. "
-    begins = comparable(node, message).startswith(comparable(node, wanted))
-    expect(node, begins, f"message {wanted!r}...", message)
+    start = "The node was low on resource: memory. Threshold quantity: 200Mi, available: 50Mi. "
+    begins = comparable(node, message).startswith(comparable(node, start))
+    expect(node, begins, f"message {start!r}...", message)
     ending = "Container main was using 300Mi, request is 100Mi, has larger consumption of memory. "
     expect(node, message.endswith(ending), f"message ...{ending!r}", message)
     await node.events_arrive()
     event = node.events("Evicted")[0]
-    seen = event["type"], event["message"]
-    expect_equal(node, seen, ("Warning", message), "type and message of the event")
+    event_fields = event["type"], event["message"]
+    expect_equal(node, event_fields, ("Warning", message), "type and message of the event")
 
 
 @conformance(

@@ -23,16 +23,16 @@ async def the_message_names_each_container_above_its_request(node: Node) -> None
     """The message and the annotations of an eviction name every container that uses more than it
     requests, sidecars too, with its request and not its limit."""
     sizes = {"side": (20, "5Mi"), "a": (300, "100Mi"), "b": (10, "50Mi"), "c": (40, "")}
-    made = {}
+    containers = {}
     for name, (uses_mi, request) in sizes.items():
         resources: dict[str, Any] = {"limits": {"memory": "1Gi"}, "requests": {"memory": "0"}}
         if request:
             resources["requests"] = {"memory": request}
         kind = sidecar if name == "side" else container
         work = runs(memory_bytes=uses_mi * MI, stop_exit_code=1)
-        made[name] = kind(name, work, resources=resources)
-    side = made.pop("side")
-    await node.api.run_pods(pod("web", *made.values(), init=[side]))
+        containers[name] = kind(name, work, resources=resources)
+    side = containers.pop("side")
+    await node.api.run_pods(pod("web", *containers.values(), init=[side]))
     await node.machine.run_short("memory.available", 150 * MI)
     await first_victim(node)
     event = node.events("Evicted")[0]
@@ -40,17 +40,17 @@ async def the_message_names_each_container_above_its_request(node: Node) -> None
     text = comparable(node, event["message"])
     parts = text.removeprefix(comparable(node, begin)).split("Container ")
     requests = {"side": ("20Mi", "5Mi"), "a": ("300Mi", "100Mi"), "c": ("40Mi", "0")}
-    wanted = {
+    expected = {
         f"{name} was using {uses}, request is {request}, has larger consumption of memory. "
         for name, (uses, request) in requests.items()
     }
-    expect_equal(node, set(parts), {"", *wanted}, "parts of the message")
-    told = event["metadata"]["annotations"]
-    expect_equal(node, told["starved_resource"], "memory", "starved_resource")
-    names = told["offending_containers"].split(",")
-    usages = told["offending_containers_usage"].split(",")
-    seen = dict(zip(names, usages, strict=False))
-    expect_equal(node, seen, {name: uses for name, (uses, _) in requests.items()}, "annotations")
+    expect_equal(node, set(parts), {"", *expected}, "parts of the message")
+    notes = event["metadata"]["annotations"]
+    expect_equal(node, notes["starved_resource"], "memory", "starved_resource")
+    names = notes["offending_containers"].split(",")
+    usages = notes["offending_containers_usage"].split(",")
+    usage = dict(zip(names, usages, strict=False))
+    expect_equal(node, usage, {name: uses for name, (uses, _) in requests.items()}, "annotations")
 
 
 @conformance(id="message-storage", rules=["EVIC-091.3", "EVIC-091.5"],
@@ -92,9 +92,9 @@ async def a_container_of_unknown_storage_is_not_named(node: Node) -> None:
     with node.runtime.on("ReopenContainerLog").fails("UNKNOWN", "no space"):  # it makes a new log
         await node.machine.run_short("nodefs.available", 500 * MI)
         await first_victim(node)
-    wanted = (
+    expected_message = (
         "The node was low on resource: ephemeral-storage. "
         "Threshold quantity: 1Gi, available: 500Mi. "
     )
-    seen = comparable(node, node.events("Evicted")[0]["message"])
-    expect_equal(node, seen, comparable(node, wanted), "message")
+    message = comparable(node, node.events("Evicted")[0]["message"])
+    expect_equal(node, message, comparable(node, expected_message), "message")

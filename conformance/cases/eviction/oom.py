@@ -44,8 +44,8 @@ async def scores(node: Node, plan: PodPlan) -> dict[str, int]:
     await node.api.create_pod(plan)
     name = plan.name
     await node.run_until(lambda: node.api.phase(name) == "Running", within_s=limits.START_S)
-    made = [call.request.config for call in node.calls("CreateContainer", pod=name)]
-    return {config.metadata.name: config.linux.resources.oom_score_adj for config in made}
+    configs = [call.request.config for call in node.calls("CreateContainer", pod=name)]
+    return {config.metadata.name: config.linux.resources.oom_score_adj for config in configs}
 
 
 async def memory_bytes(node: Node) -> int:
@@ -58,7 +58,7 @@ async def memory_bytes(node: Node) -> int:
 async def the_class_of_a_pod_decides_which_one_is_killed(node: Node) -> None:
     """When memory runs out, containers of BestEffort pods are killed first, Burstable ones next,
     Guaranteed and node-critical ones last."""
-    wanted = {
+    plans = {
         "sure": (pod("sure", asks("main", "8Mi", "10m", limited=True)), -997),
         "besteffort": (pod("besteffort"), 1000),
         "cpu-only": (pod("cpu-only", asks("main", cpu="10m")), 999),
@@ -66,8 +66,8 @@ async def the_class_of_a_pod_decides_which_one_is_killed(node: Node) -> None:
         "cluster-critical": (pod("cluster-critical", **CRITICAL), 1000),
         "only-named": (pod("only-named", priorityClassName="system-node-critical"), 1000),
     }
-    seen = {name: (await scores(node, plan))["main"] for name, (plan, _) in wanted.items()}
-    expect_equal(node, seen, {name: score for name, (_, score) in wanted.items()}, "oom_score_adj")
+    actual = {name: (await scores(node, plan))["main"] for name, (plan, _) in plans.items()}
+    expect_equal(node, actual, {name: score for name, (_, score) in plans.items()}, "oom_score_adj")
 
 
 @conformance(id="oom-score-share", rules=["EVIC-120"], needs=[API])
@@ -77,8 +77,8 @@ async def a_burstable_pod_is_spared_by_its_share_of_the_memory(node: Node) -> No
     total = await memory_bytes(node)
     parts = {"a": total // 4, "b": total // 3, "c": total // 2000, "d": 1}
     plan = pod("web", *(asks(name, str(amount)) for name, amount in parts.items()))
-    wanted = {name: min(999, 1000 - 1000 * amount // total) for name, amount in parts.items()}
-    expect_equal(node, await scores(node, plan), wanted, "oom_score_adj")
+    expected = {name: min(999, 1000 - 1000 * amount // total) for name, amount in parts.items()}
+    expect_equal(node, await scores(node, plan), expected, "oom_score_adj")
 
 
 @conformance(id="oom-score-sidecar", rules=["EVIC-120"], needs=[API], since="1.32")
@@ -93,10 +93,12 @@ async def a_sidecar_dies_no_earlier_than_the_smallest_regular_container(node: No
         for name, amount in (("helper", small), ("hungry", total // 4))
     ]
     plan = pod("web", asks("a", str(large)), asks("b", str(2 * large)), init=inits)
-    seen = await scores(node, plan)
+    by_name = await scores(node, plan)
     regular = 1000 - 1000 * large // total
     own = 1000 - 1000 * (total // 4) // total
-    expect_equal(node, (seen["helper"], seen["hungry"]), (regular, own), "scores of the sidecars")
+    expect_equal(
+        node, (by_name["helper"], by_name["hungry"]), (regular, own), "scores of the sidecars"
+    )
 
 
 # Kubelet 1.36.2 without cgroups of pods dies of pods with resources of their own.
@@ -110,8 +112,8 @@ async def what_only_the_pod_requests_is_shared_by_its_containers(node: Node) -> 
     amounts = {"requests": {"memory": str(whole), "cpu": "10m"}}
     plan = pod("web", asks("a", str(own)), container("b", runs()), resources=amounts)
     share = (whole - own) // 2
-    wanted = {"a": 1000 - 1000 * (own + share) // total, "b": 1000 - 1000 * share // total}
-    expect_equal(node, await scores(node, plan), wanted, "oom_score_adj")
+    expected = {"a": 1000 - 1000 * (own + share) // total, "b": 1000 - 1000 * share // total}
+    expect_equal(node, await scores(node, plan), expected, "oom_score_adj")
 
 
 @conformance(id="oom-killed", rules=["EVIC-123"], needs=[STATUS])
@@ -130,8 +132,8 @@ async def whole_group(node: Node) -> str | None:
     """The value of memory.oom.group that the runtime was given; None when it was given none."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
-    made = node.calls("CreateContainer", pod="web")[0].request.config.linux.resources.unified
-    group: str | None = made.get("memory.oom.group")
+    unified = node.calls("CreateContainer", pod="web")[0].request.config.linux.resources.unified
+    group: str | None = unified.get("memory.oom.group")
     return group
 
 
@@ -186,8 +188,8 @@ async def a_machine_out_of_memory_is_an_event_of_the_node(node: Node) -> None:
     await node.run_until(lambda: node.events("SystemOOM"), within_s=limits.START_S)
     events = node.events("SystemOOM")
     text = "System OOM encountered, victim process: eater, pid: 4711"
-    seen = [(event["type"], event["involvedObject"]["kind"], event["message"]) for event in events]
-    expect_equal(node, seen, [("Warning", "Node", text)], "events of system OOMs")
+    rows = [(event["type"], event["involvedObject"]["kind"], event["message"]) for event in events]
+    expect_equal(node, rows, [("Warning", "Node", text)], "events of system OOMs")
 
 
 @conformance(
@@ -253,5 +255,5 @@ async def a_limit_spares_nobody(node: Node) -> None:
         sized("none", {"cpu": "10m"}, some),
         sized("tiny", {"memory": "1"}, more),
     )
-    wanted = {"small": 875, "none": 875, "tiny": 999}
-    expect_equal(node, await scores(node, plan), wanted, "oom_score_adj")
+    expected = {"small": 875, "none": 875, "tiny": 999}
+    expect_equal(node, await scores(node, plan), expected, "oom_score_adj")

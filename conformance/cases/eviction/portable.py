@@ -24,14 +24,14 @@ async def ends_pods(node: Node, signal: str, resource: str, condition: str) -> N
     async with node.kubelet.pressure(signal):
         await has_condition(node, condition)
         await evicted_for(node, "web", "", within_s=EVICTED_S)
-        told = {e["message"] for e in node.events("EvictionThresholdMet")}
-        expect_equal(node, told, {f"Attempting to reclaim {resource}"}, "events of the node")
+        messages = {e["message"] for e in node.events("EvictionThresholdMet")}
+        expect_equal(node, messages, {f"Attempting to reclaim {resource}"}, "events of the node")
 
 
 def expect_condition(node: Node, kind: str, reason: str, message: str) -> None:
     """Expect that the Node's condition of that type has this reason and message."""
-    seen = node.api.node_condition(kind)
-    expect_equal(node, (seen["reason"], seen["message"]), (reason, message), "reason and message")
+    row = node.api.node_condition(kind)
+    expect_equal(node, (row["reason"], row["message"]), (reason, message), "reason and message")
 
 
 @conformance(
@@ -142,9 +142,9 @@ async def pods_with_requests_are_refused_under_disk_pressure(node: Node) -> None
     async with node.kubelet.pressure("nodefs.available"):
         await has_condition(node, "DiskPressure")
         await node.api.create_pod(hungry("web", requests=REQUEST))
-        wanted = "Pod was rejected: The node had condition: [DiskPressure]. "
+        message = "Pod was rejected: The node had condition: [DiskPressure]. "
         within_s = limits.STATUS_PASS_S + limits.START_S
-        await evicted_for(node, "web", wanted, within_s=within_s)
+        await evicted_for(node, "web", message, within_s=within_s)
         expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes")
         await node.api.create_pod(hungry("vital", priority=2_000_000_000))
         await node.run_until(

@@ -50,15 +50,15 @@ async def a_hard_threshold_evicts_with_the_minimum_grace(node: Node) -> None:
         expect_equal(node, timeouts, [2], "timeouts of StopContainer")
         status = (node.api.pod("web") or {})["status"]
         expect_equal(node, status["reason"], "Evicted", "reason")
-        wanted = "The node was low on resource: memory. Threshold quantity: "
-        expect(node, status["message"].startswith(wanted), f"message {wanted!r}...", status)
+        start = "The node was low on resource: memory. Threshold quantity: "
+        expect(node, status["message"].startswith(start), f"message {start!r}...", status)
         conditions = {c["type"]: c for c in status["conditions"]}
-        seen = [conditions[kind]["status"] for kind in ("Ready", "ContainersReady")]
-        expect_equal(node, seen, ["False"] * 2, "Ready and ContainersReady when it is Failed")
+        readiness = [conditions[kind]["status"] for kind in ("Ready", "ContainersReady")]
+        expect_equal(node, readiness, ["False"] * 2, "Ready and ContainersReady when it is Failed")
         target = conditions.get("DisruptionTarget", {})
         wanted_target = ("True", "TerminationByKubelet", status["message"])
-        told = tuple(target.get(name) for name in ("status", "reason", "message"))
-        expect_equal(node, told, wanted_target, "DisruptionTarget")
+        target_fields = tuple(target.get(name) for name in ("status", "reason", "message"))
+        expect_equal(node, target_fields, wanted_target, "DisruptionTarget")
         await node.run_until(
             lambda: node.count("RemoveContainer", pod="web"),
             within_s=limits.STATUS_PASS_S,
@@ -76,8 +76,8 @@ async def the_condition_of_an_eviction_has_a_generation(node: Node) -> None:
     async with node.kubelet.pressure(MEMORY):
         await evicted(node, "web")
     web = node.api.pod("web") or {}
-    seen = {c["type"]: c.get("observedGeneration") for c in web["status"]["conditions"]}
-    expect_equal(node, seen.get("DisruptionTarget"), web["metadata"]["generation"], "generation")
+    actual = {c["type"]: c.get("observedGeneration") for c in web["status"]["conditions"]}
+    expect_equal(node, actual.get("DisruptionTarget"), web["metadata"]["generation"], "generation")
 
 
 @conformance(id="evict-not-static", rules=["EVIC-085.1", "SRC-039"], needs=[STATUS, PRESSURE])
@@ -129,8 +129,8 @@ async def the_eviction_shows_when_the_containers_are_gone(node: Node) -> None:
         )
         await node.run_for(2.5)
         status = (node.api.pod("web") or {})["status"]
-        seen = status["phase"], status.get("reason"), status.get("message")
-        expect_equal(node, seen, ("Running", None, None), "phase, reason, message while it stops")
+        fields = status["phase"], status.get("reason"), status.get("message")
+        expect_equal(node, fields, ("Running", None, None), "phase, reason, message while it stops")
         kinds = [condition["type"] for condition in status["conditions"]]
         expect(node, "DisruptionTarget" not in kinds, "no DisruptionTarget while it stops", kinds)
         expect_equal(node, node.event_count("Evicted", pod="web"), 1, "events while it stops")
@@ -172,17 +172,17 @@ async def pressure_shows_in_the_node(node: Node) -> None:
             within_s=2 * limits.EVICTION_CYCLE_S + limits.START_S,
             what="MemoryPressure",
         )
-        seen = node.api.node_condition("MemoryPressure")
-        wanted = ("KubeletHasInsufficientMemory", "kubelet has insufficient memory available")
-        expect_equal(node, (seen["reason"], seen["message"]), wanted, "reason and message")
+        row = node.api.node_condition("MemoryPressure")
+        expected = ("KubeletHasInsufficientMemory", "kubelet has insufficient memory available")
+        expect_equal(node, (row["reason"], row["message"]), expected, "reason and message")
         await node.run_until(
             lambda: node.events("EvictionThresholdMet"),
             within_s=limits.EVICTION_CYCLE_S + 2,
             what="an event EvictionThresholdMet",
         )
         event = node.events("EvictionThresholdMet")[0]
-        wanted = ("Warning", "Attempting to reclaim memory")
-        expect_equal(node, (event["type"], event["message"]), wanted, "type and message")
+        expected = ("Warning", "Attempting to reclaim memory")
+        expect_equal(node, (event["type"], event["message"]), expected, "type and message")
 
 
 @conformance(
@@ -206,12 +206,12 @@ async def best_effort_pods_are_refused_under_memory_pressure(node: Node) -> None
             what="web rejected",
         )
         status = (node.api.pod("web") or {})["status"]
-        wanted = "Pod was rejected: The node had condition: [MemoryPressure]. "
-        expect_equal(node, (status["reason"], status["message"]), ("Evicted", wanted), "status")
+        message = "Pod was rejected: The node had condition: [MemoryPressure]. "
+        expect_equal(node, (status["reason"], status["message"]), ("Evicted", message), "status")
         expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes")
-        told = [(event["type"], event["message"]) for event in node.events("Evicted", pod="web")]
-        text = wanted.removeprefix("Pod was rejected: ")
-        expect_equal(node, told, [("Warning", text)], "events about the refusal")
+        rows = [(event["type"], event["message"]) for event in node.events("Evicted", pod="web")]
+        text = message.removeprefix("Pod was rejected: ")
+        expect_equal(node, rows, [("Warning", text)], "events about the refusal")
 
 
 @conformance(id="pressure-cycle", rules=["EVIC-050"], level=Level.SHOULD, needs=[API, PRESSURE])
@@ -222,8 +222,8 @@ async def several_pods_are_evicted_one_after_the_other(node: Node) -> None:
     async with node.kubelet.pressure(MEMORY):
         for name in ("one", "two"):
             await evicted(node, name, within_s=EVICTED_S + 35)
-        one, two = (node.times_s("StopContainer", pod=n)[0] for n in ("one", "two"))
-        expect(node, abs(one - two) >= 0.5, "evictions 0.5 s apart", f"{one:.2f}, {two:.2f}")
+        first, two = (node.times_s("StopContainer", pod=n)[0] for n in ("one", "two"))
+        expect(node, abs(first - two) >= 0.5, "evictions 0.5 s apart", f"{first:.2f}, {two:.2f}")
 
 
 @conformance(
@@ -250,16 +250,16 @@ async def an_eviction_that_takes_too_long_is_told(node: Node) -> None:
         await node.run_until(
             lambda: node.count("StopContainer", pod="web"), within_s=EVICTED_S, what="StopContainer"
         )
-        asked = node.times_s("StopContainer", pod="web")[0]
+        stop_s = node.times_s("StopContainer", pod="web")[0]
         await node.run_until(
             lambda: node.events("ExceededGracePeriod", pod="web"),
             within_s=10 + limits.NOTICE_S,
             what="event ExceededGracePeriod",
         )
-        told = node.events("ExceededGracePeriod", pod="web")[0]
+        event = node.events("ExceededGracePeriod", pod="web")[0]
         text = "Container runtime did not kill the pod within specified grace period."
-        expect_equal(node, (told["type"], told["message"]), ("Warning", text), "type and message")
-        expect(node, node.now_s - asked >= 9, "10 s after StopContainer", node.now_s - asked)
+        expect_equal(node, (event["type"], event["message"]), ("Warning", text), "type and message")
+        expect(node, node.now_s - stop_s >= 9, "10 s after StopContainer", node.now_s - stop_s)
         expect_equal(node, node.api.phase("web"), "Running", "phase while its container runs")
         expect_equal(node, node.event_count("Evicted"), 1, "evictions")
         expect_equal(node, node.count("StopContainer", pod="other"), 0, "stops of the other pod")
@@ -277,6 +277,6 @@ async def a_failed_pod_is_not_ready_however_late_it_is_told(node: Node) -> None:
             await evicted(node, "web", within_s=EVICTED_S + 2 * 4)
     patches = node.api.requests("PATCH", "/pods/web/status")
     first = next(r.body["status"] for r in patches if r.body["status"].get("phase") == "Failed")
-    shown = {c["type"]: c["status"] for c in first["conditions"]}
-    seen = [shown.get(kind) for kind in ("Ready", "ContainersReady")]
-    expect_equal(node, seen, ["False"] * 2, "Ready and ContainersReady in the patch with Failed")
+    states = {c["type"]: c["status"] for c in first["conditions"]}
+    values = [states.get(kind) for kind in ("Ready", "ContainersReady")]
+    expect_equal(node, values, ["False"] * 2, "Ready and ContainersReady in the patch with Failed")

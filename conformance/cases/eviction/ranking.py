@@ -65,21 +65,21 @@ async def what_the_pod_as_a_whole_asks_for_counts(node: Node) -> None:
     await node.machine.run_short("memory.available", 150 * MI)
     expect_equal(node, await first_victim(node), "above", "victim")
     event = node.events("Evicted")[0]
-    wanted = (
+    expected_message = (
         "The node was low on resource: memory. Threshold quantity: 200Mi, available: 150Mi. "
         "Pod above was using 100Mi, request is 60Mi, has larger consumption of memory. "
         "Container main was using 100Mi, request is 0, has larger consumption of memory. "
     )
-    seen = comparable(node, event["message"])
-    expect_equal(node, seen, comparable(node, wanted), "message")
-    told = {
+    message = comparable(node, event["message"])
+    expect_equal(node, message, comparable(node, expected_message), "message")
+    annotations = {
         "starved_resource": "memory",
         "offending_containers": "main",
         "offending_containers_usage": "100Mi",
         "offending_pod": "above",
         "offending_pod_usage": "100Mi",
     }
-    expect_equal(node, event["metadata"].get("annotations"), told, "annotations")
+    expect_equal(node, event["metadata"].get("annotations"), annotations, "annotations")
 
 
 @conformance(id="rank-page-cache", rules=["EVIC-026.3", "EVIC-080.3"],
@@ -163,8 +163,8 @@ async def under_pid_pressure_priority_comes_first(node: Node) -> None:
             within_s=3 * limits.EVICTION_CYCLE_S + limits.STOP_S,
             what=f"eviction {number}",
         )
-        seen = node.events("Evicted")[number - 1]["involvedObject"]["name"]
-        expect_equal(node, seen, name, f"victim {number}")
+        victim = node.events("Evicted")[number - 1]["involvedObject"]["name"]
+        expect_equal(node, victim, name, f"victim {number}")
 
 
 @conformance(id="disk-lower-priority-first", rules=["EVIC-081.1", "EVIC-081.2"], needs=[API, SHORT],
@@ -172,11 +172,11 @@ async def under_pid_pressure_priority_comes_first(node: Node) -> None:
 async def of_those_above_their_storage_requests_the_least_important(node: Node) -> None:
     """Under disk pressure the pod of lower priority is evicted among those above their requests,
     though it wrote less; one within its request comes after them, whatever its priority."""
-    asked = {**SMALL, "ephemeral-storage": "2Gi"}
+    requests = {**SMALL, "ephemeral-storage": "2Gi"}
     await node.api.run_pods(
         hungry("high", disk_mi=900, requests=SMALL, priority=9),
         hungry("low", disk_mi=100, requests=SMALL, priority=5),
-        hungry("within", disk_mi=1200, requests=asked, priority=1),
+        hungry("within", disk_mi=1200, requests=requests, priority=1),
     )
     await node.machine.run_short("nodefs.available", 500 * MI)
     expect_equal(node, await first_victim(node), "low", "victim")
@@ -187,9 +187,9 @@ async def of_those_above_their_storage_requests_the_least_important(node: Node) 
 async def a_storage_request_does_not_lift_a_pod_over_priorities(node: Node) -> None:
     """Nobody can request inodes: with a request of storage a pod is evicted all the same before one
     of higher priority."""
-    asked = {**SMALL, "ephemeral-storage": "1Gi"}
+    requests = {**SMALL, "ephemeral-storage": "1Gi"}
     await node.api.run_pods(
-        hungry("asked", inodes=10, requests=asked, priority=1),
+        hungry("asked", inodes=10, requests=requests, priority=1),
         hungry("plain", inodes=700, requests=SMALL, priority=2),
     )
     await node.machine.run_short("nodefs.inodesFree", 200)
@@ -202,11 +202,11 @@ def all_kinds(name: str, layer_mi: int, *, containers: int = 1) -> Any:
     work = [runs(stop_exit_code=1)] * (containers - 1)
     work.append(runs(disk_bytes=layer_mi * MI, stop_exit_code=1))
     resources = {"requests": SMALL}
-    made = [
+    main_containers = [
         container(f"c{number}", each, resources=resources, volumeMounts=mounts)
         for number, each in enumerate(work)
     ]
-    return pod(name, *made, volumes=[{"name": "scratch", "emptyDir": {}}])
+    return pod(name, *main_containers, volumes=[{"name": "scratch", "emptyDir": {}}])
 
 
 async def everything_counts(node: Node, signal: str) -> None:

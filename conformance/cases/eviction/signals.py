@@ -36,17 +36,17 @@ async def processes_run_out(node: Node) -> None:
     evicted."""
     await node.api.run_pods(hungry("web", requests=REQUEST))
     await node.machine.run_short("pid.available", 500)
-    wanted = "The node was low on resource: pids. Threshold quantity: 1k, available: 500. "
-    await evicted_for(node, "web", wanted, within_s=EVICTED_S)
+    expected = "The node was low on resource: pids. Threshold quantity: 1k, available: 500. "
+    await evicted_for(node, "web", expected, within_s=EVICTED_S)
     message = (node.api.pod("web") or {})["status"]["message"]
-    shown, wanted = comparable(node, message), comparable(node, wanted)
-    expect_equal(node, shown, wanted, "message, which does not name containers")
+    actual, expected = comparable(node, message), comparable(node, expected)
+    expect_equal(node, actual, expected, "message, which does not name containers")
     await has_condition(node, "PIDPressure")
-    seen = node.api.node_condition("PIDPressure")
+    condition = node.api.node_condition("PIDPressure")
     text = ("KubeletHasInsufficientPID", "kubelet has insufficient PID available")
-    expect_equal(node, (seen["reason"], seen["message"]), text, "reason and message")
-    told = node.events("EvictionThresholdMet")[0]
-    expect_equal(node, told["message"], "Attempting to reclaim pids", "event of the node")
+    expect_equal(node, (condition["reason"], condition["message"]), text, "reason and message")
+    event = node.events("EvictionThresholdMet")[0]
+    expect_equal(node, event["message"], "Attempting to reclaim pids", "event of the node")
 
 
 @conformance(
@@ -80,8 +80,8 @@ async def under_pid_pressure_every_ordinary_pod_is_refused(node: Node) -> None:
     await node.machine.run_short("pid.available", 500)
     await has_condition(node, "PIDPressure")
     await node.api.create_pod(hungry("web", requests=REQUEST))
-    wanted = "Pod was rejected: The node had condition: [PIDPressure]. "
-    await evicted_for(node, "web", wanted, within_s=limits.STATUS_PASS_S + limits.START_S)
+    message = "Pod was rejected: The node had condition: [PIDPressure]. "
+    await evicted_for(node, "web", message, within_s=limits.STATUS_PASS_S + limits.START_S)
     expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes")
 
 
@@ -98,11 +98,11 @@ async def pods_may_not_use_what_is_reserved(node: Node) -> None:
     """When all pods together come close to the limit of their cgroup, a pod is evicted, although
     the node has free memory: it is reserved."""
     await node.api.run_pods(hungry("small", memory_mi=300), hungry("large", memory_mi=600))
-    wanted = "The node was low on resource: memory. Threshold quantity: 200Mi, available: 124Mi. "
-    await evicted_for(node, "large", wanted, within_s=EVICTED_S)
+    message = "The node was low on resource: memory. Threshold quantity: 200Mi, available: 124Mi. "
+    await evicted_for(node, "large", message, within_s=EVICTED_S)
     await node.events_arrive()
-    told = {event["message"] for event in node.events("EvictionThresholdMet")}
-    expect_equal(node, told, {"Attempting to reclaim memory"}, "events of the node")
+    messages = {event["message"] for event in node.events("EvictionThresholdMet")}
+    expect_equal(node, messages, {"Attempting to reclaim memory"}, "events of the node")
     await has_condition(node, "MemoryPressure")
     await node.run_for(2 * limits.EVICTION_CYCLE_S)
     expect_equal(node, node.api.phase("small"), "Running", "phase of small")
@@ -151,15 +151,15 @@ async def inodes_run_out(node: Node) -> None:
     small = hungry("small", inodes=10, disk_mi=50, requests=REQUEST)
     await node.api.run_pods(small, hungry("large", inodes=700, requests=REQUEST))
     await node.machine.run_short("nodefs.inodesFree", 200)
-    wanted = "The node was low on resource: inodes. Threshold quantity: 1k, available: 200. "
-    await evicted_for(node, "large", wanted, within_s=EVICTED_S)
+    message = "The node was low on resource: inodes. Threshold quantity: 1k, available: 200. "
+    await evicted_for(node, "large", message, within_s=EVICTED_S)
     await node.events_arrive()
-    told = node.events("EvictionThresholdMet")[0]
-    expect_equal(node, told["message"], "Attempting to reclaim inodes", "event of the node")
+    event = node.events("EvictionThresholdMet")[0]
+    expect_equal(node, event["message"], "Attempting to reclaim inodes", "event of the node")
     await has_condition(node, "DiskPressure")
-    seen = node.api.node_condition("DiskPressure")
+    condition = node.api.node_condition("DiskPressure")
     text = ("KubeletHasDiskPressure", "kubelet has disk pressure")
-    expect_equal(node, (seen["reason"], seen["message"]), text, "reason and message")
+    expect_equal(node, (condition["reason"], condition["message"]), text, "reason and message")
 
 
 @conformance(
@@ -169,8 +169,8 @@ async def inodes_run_out(node: Node) -> None:
 )  # fmt: skip
 async def a_storage_request_protects_inodes_too(node: Node) -> None:
     """Of two pods the one without a storage request is evicted, though it has fewer inodes."""
-    asked = hungry("asked", inodes=700, requests={**REQUEST, "ephemeral-storage": "1Gi"})
-    await node.api.run_pods(asked, hungry("plain", inodes=10, requests=REQUEST))
+    with_request = hungry("asked", inodes=700, requests={**REQUEST, "ephemeral-storage": "1Gi"})
+    await node.api.run_pods(with_request, hungry("plain", inodes=10, requests=REQUEST))
     await node.machine.run_short("nodefs.inodesFree", 200)
     expect_equal(node, await first_victim(node), "plain", "victim")
 
@@ -185,8 +185,8 @@ async def a_threshold_may_be_a_share(node: Node) -> None:
     node.machine.leave_memory(2049 * MI)
     await nothing_happens(node)
     node.machine.leave_memory(2000 * MI)
-    wanted = "The node was low on resource: memory. Threshold quantity: 2Gi, available: 2000Mi. "
-    await evicted_for(node, "web", wanted, within_s=EVICTED_S)
+    message = "The node was low on resource: memory. Threshold quantity: 2Gi, available: 2000Mi. "
+    await evicted_for(node, "web", message, within_s=EVICTED_S)
 
 
 @conformance(
@@ -199,8 +199,8 @@ async def memory_is_more_urgent_than_disk(node: Node) -> None:
     node.machine.leave_disk(100 * MI)
     node.machine.leave_memory(100 * MI)
     expect_equal(node, await first_victim(node), "web", "victim")
-    told = node.events("EvictionThresholdMet")[0]
-    expect_equal(node, told["message"], "Attempting to reclaim memory", "message of first event")
+    event = node.events("EvictionThresholdMet")[0]
+    expect_equal(node, event["message"], "Attempting to reclaim memory", "message of first event")
 
 
 @conformance(
@@ -218,8 +218,8 @@ async def a_pod_without_running_containers_goes_first(node: Node) -> None:
     await node.machine.run_short("memory.available", 100 * MI)
     expect_equal(node, await first_victim(node), "stuck", "victim")
     message = comparable(node, node.events("Evicted")[0]["message"])
-    wanted = "The node was low on resource: memory. Threshold quantity: 200Mi, available: 100Mi. "
-    expect_equal(node, message, comparable(node, wanted), "message, which does not name containers")
+    text = "The node was low on resource: memory. Threshold quantity: 200Mi, available: 100Mi. "
+    expect_equal(node, message, comparable(node, text), "message, which does not name containers")
     annotations = node.events("Evicted")[0]["metadata"].get("annotations")
     expect_equal(node, annotations or None, None, "annotations of the event")
 

@@ -39,8 +39,8 @@ async def a_soft_threshold_waits_for_its_grace_period(node: Node) -> None:
     began_s = node.now_s
     await has_condition(node, "MemoryPressure")
     expect_equal(node, node.count("StopContainer"), 0, "stops when the condition shows")
-    wanted = f"{LOW}Threshold quantity: 200Mi, available: 100Mi. "
-    await evicted_for(node, "web", wanted, within_s=GRACE_S + 2 * CYCLE_S)
+    message = f"{LOW}Threshold quantity: 200Mi, available: 100Mi. "
+    await evicted_for(node, "web", message, within_s=GRACE_S + 2 * CYCLE_S)
     waited_s = node.times_s("StopContainer", pod="web")[0] - began_s
     expect(node, waited_s >= GRACE_S, f"the eviction after {GRACE_S} s", f"{waited_s:.1f} s")
 
@@ -77,8 +77,8 @@ async def a_soft_eviction_leaves_the_pod_some_time(node: Node) -> None:
     await node.machine.run_short(MEMORY, 20 * MI)
     for name in ("patient", "quick"):
         await evicted_for(node, name, LOW, within_s=4 * CYCLE_S + 30)
-    found = [c.request.timeout for c in node.calls("StopContainer")]
-    expect_equal(node, found, [14, 3], "timeouts of StopContainer")
+    timeouts = [c.request.timeout for c in node.calls("StopContainer")]
+    expect_equal(node, timeouts, [14, 3], "timeouts of StopContainer")
     expect_equal(node, node.event_count("ExceededGracePeriod"), 0, "events ExceededGracePeriod")
 
 

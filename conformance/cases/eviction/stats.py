@@ -21,23 +21,23 @@ async def the_summary_has_all_that_signals_are_made_from(node: Node) -> None:
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     await node.run_for(limits.EVICTION_CYCLE_S)
-    found = (await node.kubelet.summary())["node"]
-    expect_equal(node, found["nodeName"], node.name, "nodeName")
-    memory = found["memory"]
+    summary = (await node.kubelet.summary())["node"]
+    expect_equal(node, summary["nodeName"], node.name, "nodeName")
+    memory = summary["memory"]
     for name in ("time", "availableBytes", "workingSetBytes"):
         expect(node, memory.get(name), f"memory has {name}", memory)
     room = ("time", "availableBytes", "capacityBytes", "inodesFree", "inodes", "usedBytes")
-    disks = {"fs": found["fs"], **found["runtime"]}
+    disks = {"fs": summary["fs"], **summary["runtime"]}
     expect_equal(node, sorted(disks), ["containerFs", "fs", "imageFs"], "filesystems of the node")
     for disk, values in disks.items():
         for name in room:
             expect(node, name in values, f"{disk} has {name}", values)
         expect(node, 0 < values["availableBytes"] < values["capacityBytes"], disk, values)
-    images, containers = found["runtime"]["imageFs"], found["runtime"]["containerFs"]
+    images, containers = summary["runtime"]["imageFs"], summary["runtime"]["containerFs"]
     sizes = ("capacityBytes", "inodes", "time")
     same = [(images[n], containers[n]) for n in sizes]
     expect(node, all(a == b for a, b in same), "imageFs and containerFs alike (EVIC-024)", same)
-    limit = found["rlimit"]
+    limit = summary["rlimit"]
     expect(node, 0 < limit["curproc"] < limit["maxpid"], "processes below their limit", limit)
 
 
@@ -51,12 +51,12 @@ async def the_summary_has_the_pods_that_run(node: Node) -> None:
     expect(node, node.runtime.pod_name("web") in pods, "web is in the summary", sorted(pods))
     web = pods[node.runtime.pod_name("web")]
     expect_equal(node, sorted(c["name"] for c in web["containers"]), ["main", "side"], "containers")
-    for found in web["containers"]:
+    for stats in web["containers"]:
         for part in ("cpu", "memory", "rootfs", "logs", "swap", "startTime"):
-            expect(node, part in found, f"{found['name']} has {part}", sorted(found))
-        expect(node, "workingSetBytes" in found["memory"], "its workingSetBytes", found["memory"])
-        expect(node, "usedBytes" in found["rootfs"], "its rootfs.usedBytes", found["rootfs"])
-        expect(node, "usedBytes" in found["logs"], "its logs.usedBytes", found["logs"])
+            expect(node, part in stats, f"{stats['name']} has {part}", sorted(stats))
+        expect(node, "workingSetBytes" in stats["memory"], "its workingSetBytes", stats["memory"])
+        expect(node, "usedBytes" in stats["rootfs"], "its rootfs.usedBytes", stats["rootfs"])
+        expect(node, "usedBytes" in stats["logs"], "its logs.usedBytes", stats["logs"])
     for part in ("cpu", "memory", "ephemeral-storage"):
         expect(node, part in web, f"web has {part}", sorted(web))
 
@@ -70,8 +70,8 @@ async def what_nobody_tells_of_io_has_a_time(node: Node) -> None:
     await node.run_for(limits.EVICTION_CYCLE_S)
     pods = {p["podRef"]["name"]: p for p in (await node.kubelet.summary())["pods"]}
     web = pods[node.runtime.pod_name("web")]
-    for found in (*web["containers"], web):
-        expect(node, found.get("io", {}).get("time"), "io has a time", found.get("io"))
+    for stats in (*web["containers"], web):
+        expect(node, stats.get("io", {}).get("time"), "io has a time", stats.get("io"))
 
 
 @conformance(
@@ -82,8 +82,8 @@ async def what_nobody_tells_of_io_has_a_time(node: Node) -> None:
 async def the_summary_has_the_traffic_of_the_node(node: Node) -> None:
     """The summary of the node has its network interfaces but for those of the node itself and of
     pods. Its startTime is that of the machine, whenever the kubelet was started."""
-    found = (await node.kubelet.summary())["node"]
-    network = found.get("network", {})
+    summary = (await node.kubelet.summary())["node"]
+    network = summary.get("network", {})
     for name in ("time", "name", "interfaces"):
         expect(node, name in network, f"network has {name}", network)
     interfaces = network["interfaces"]
@@ -97,8 +97,8 @@ async def the_summary_has_the_traffic_of_the_node(node: Node) -> None:
     await node.run_for(5)
     await node.kubelet.restart()
     again = (await node.kubelet.summary())["node"]
-    apart_s = seconds_apart(found["startTime"], again["startTime"])
-    expect(node, apart_s <= 2, "the same startTime", [found["startTime"], again["startTime"]])
+    apart_s = seconds_apart(summary["startTime"], again["startTime"])
+    expect(node, apart_s <= 2, "the same startTime", [summary["startTime"], again["startTime"]])
 
 
 def seconds_apart(one: str, other: str) -> float:

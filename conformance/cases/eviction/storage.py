@@ -93,8 +93,8 @@ async def a_container_above_its_storage_limit_ends_the_pod(node: Node) -> None:
     small, large = ({"limits": {"ephemeral-storage": text}} for text in ("20Mi", "500Mi"))
     main, other = container("main", work, resources=small), container("b", resources=large)
     await node.api.run_pods(pod("web", main, other, grace_s=20))
-    wanted = 'Container main exceeded its local ephemeral storage limit "20Mi". '
-    await evicted_for(node, "web", wanted, within_s=EVICTED_S)
+    message = 'Container main exceeded its local ephemeral storage limit "20Mi". '
+    await evicted_for(node, "web", message, within_s=EVICTED_S)
     timeouts = [c.request.timeout for c in node.calls("StopContainer")]
     expect_equal(node, timeouts, [2, 2], "timeouts of StopContainer")
 
@@ -104,10 +104,10 @@ async def a_pod_above_the_sum_of_its_limits_is_ended(node: Node) -> None:
     """The writes of a container without limit count against the sum of the other containers'
     limits."""
     work = runs(disk_bytes=40 * MI, stop_exit_code=1)
-    asked = {"limits": {"ephemeral-storage": "20Mi"}}
-    await node.api.run_pods(pod("web", container("main", resources=asked), container("b", work)))
-    wanted = "Pod ephemeral local storage usage exceeds the total limit of containers 20Mi. "
-    await evicted_for(node, "web", wanted, within_s=EVICTED_S)
+    sizes = {"limits": {"ephemeral-storage": "20Mi"}}
+    await node.api.run_pods(pod("web", container("main", resources=sizes), container("b", work)))
+    text = "Pod ephemeral local storage usage exceeds the total limit of containers 20Mi. "
+    await evicted_for(node, "web", text, within_s=EVICTED_S)
 
 
 @conformance(id="limits-all-at-once", rules=["EVIC-086.1", "EVIC-101.2"], needs=[API])
@@ -118,8 +118,8 @@ async def all_offenders_end_in_one_cycle(node: Node) -> None:
     await node.api.run_pods(*plans, limited("fine", 10, "20Mi"))
     for name in ("one", "two"):
         await evicted_for(node, name, "Pod ephemeral", within_s=EVICTED_S)
-    one, two = (node.times_s("StopContainer", pod=name)[0] for name in ("one", "two"))
-    expect(node, abs(one - two) < limits.EVICTION_CYCLE_S - 1, "both in one cycle", (one, two))
+    first, two = (node.times_s("StopContainer", pod=name)[0] for name in ("one", "two"))
+    expect(node, abs(first - two) < limits.EVICTION_CYCLE_S - 1, "both in one cycle", (first, two))
     expect_equal(node, node.api.phase("fine"), "Running", "phase of the pod within its limit")
 
 
@@ -179,8 +179,8 @@ async def offenders_end_without_another_look(node: Node) -> None:
     for name in ("one", "two"):
         await evicted_for(node, name, "Pod ephemeral", within_s=EVICTED_S)
     kinds = ("StopContainer", "ImageFsInfo")
-    seen = [call.method for call in node.calls() if call.method in kinds]
-    stops = seen[seen.index("StopContainer") :][:2]
+    methods = [call.method for call in node.calls() if call.method in kinds]
+    stops = methods[methods.index("StopContainer") :][:2]
     expect_equal(node, stops, ["StopContainer"] * 2, "no measurement between the two")
     await node.run_for(limits.EVICTION_CYCLE_S)
     for name in ("asks", "large-init"):
@@ -213,8 +213,8 @@ async def logs_count_against_limits(node: Node) -> None:
     )
     for name, place in (("own", "main"), ("all", "free"), ("beside", "")):
         node.machine.write_log(name, place, "0.log.old", "x" * 2 * MI)
-    wanted = 'Container main exceeded its local ephemeral storage limit "1Mi". '
-    await evicted_for(node, "own", wanted, within_s=EVICTED_S)
+    message = 'Container main exceeded its local ephemeral storage limit "1Mi". '
+    await evicted_for(node, "own", message, within_s=EVICTED_S)
     for name in ("all", "beside"):
         text = "Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. "
         await evicted_for(node, name, text, within_s=EVICTED_S)
@@ -240,10 +240,10 @@ async def volumes_are_looked_at_first(node: Node) -> None:
     )
     for name, volume in (("volume", "b"), ("whole", "d"), ("free", "c"), ("free", "d")):
         node.machine.write_volume_file(name, volume, "file", "x" * 100_000)
-    wanted = 'Usage of EmptyDir volume "b" exceeds the limit "64Ki". '
-    await evicted_for(node, "volume", wanted, within_s=MEASURED_S)
-    wanted = "Pod ephemeral local storage usage exceeds the total limit of containers 80Ki. "
-    await evicted_for(node, "whole", wanted, within_s=MEASURED_S)
+    message = 'Usage of EmptyDir volume "b" exceeds the limit "64Ki". '
+    await evicted_for(node, "volume", message, within_s=MEASURED_S)
+    message = "Pod ephemeral local storage usage exceeds the total limit of containers 80Ki. "
+    await evicted_for(node, "whole", message, within_s=MEASURED_S)
     await node.run_for(limits.EVICTION_CYCLE_S)
     expect_equal(node, node.api.phase("free"), "Running", "phase of the pod without limits")
 

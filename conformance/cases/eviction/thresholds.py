@@ -60,8 +60,8 @@ async def wrong_thresholds_stop_the_start(node: Node) -> None:
         "evictionMinimumReclaim": {},
     }  # fmt: skip
     for words, config in REFUSED.items():
-        said = (await node.kubelet.refused_start(**{**fine, **config})).replace('\\"', '"')
-        expect(node, words in said, f"the words {words!r}", said[-600:])
+        error_text = (await node.kubelet.refused_start(**{**fine, **config})).replace('\\"', '"')
+        expect(node, words in error_text, f"the words {words!r}", error_text[-600:])
         await node.kubelet.start()
 
 
@@ -141,8 +141,8 @@ async def a_share_may_have_a_fraction(node: Node) -> None:
     node.machine.leave_memory(1024 * MI)
     await nothing_happens(node, for_s=limits.EVICTION_CYCLE_S + limits.NODE_STATUS_S)
     node.machine.leave_memory(1020 * MI)
-    wanted = "The node was low on resource: memory. Threshold quantity: 1Gi, available: 1020Mi. "
-    await evicted_for(node, "web", wanted, within_s=2 * CYCLE_S)
+    message = "The node was low on resource: memory. Threshold quantity: 1Gi, available: 1020Mi. "
+    await evicted_for(node, "web", message, within_s=2 * CYCLE_S)
 
 
 @conformance(

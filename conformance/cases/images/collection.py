@@ -65,8 +65,8 @@ async def unused_images_go_and_used_ones_stay(node: Node) -> None:
         await node.kubelet.restart()  # the first round sees the images, the second removes some
         await node.run_until(lambda: "spare" in gone(node), within_s=ROUND_S, what="spare is gone")
         await node.run_for(limits.NOTICE_S)
-    kept = {"job", "pinned", "busybox"}
-    expect(node, not kept & set(gone(node)), f"{sorted(kept)} stay", gone(node))
+    staying = {"job", "pinned", "busybox"}
+    expect(node, not staying & set(gone(node)), f"{sorted(staying)} stay", gone(node))
 
 
 @conformance(
@@ -218,26 +218,26 @@ async def a_disk_without_a_size_is_told(node: Node) -> None:
         lambda: node.events("InvalidDiskCapacity"), within_s=ROUND_S, what="InvalidDiskCapacity"
     )
     event = node.events("InvalidDiskCapacity")[0]
-    seen = event["type"], event["involvedObject"]["kind"], event["message"]
-    wanted = ("Warning", "Node", "invalid capacity 0 on image filesystem")
-    expect_equal(node, seen, wanted, "type, object, message")
+    event_fields = event["type"], event["involvedObject"]["kind"], event["message"]
+    expected_fields = ("Warning", "Node", "invalid capacity 0 on image filesystem")
+    expect_equal(node, event_fields, expected_fields, "type, object, message")
     expect_equal(node, gone(node), [], "removed images")
 
 
 def told_too_little(node: Node, whole: int, freed: int) -> None:
     """Expect the events of a disk of so many bytes on which too few were freed."""
-    told = node.events("FreeDiskSpaceFailed")[0]["message"]
+    message = node.events("FreeDiskSpaceFailed")[0]["message"]
     size = f"{whole / 1024**3:.1f} GiB"
-    wanted = (
+    message_pattern = (
         rf"Insufficient free disk space on the node's image filesystem \(7[56]% of {size} used\)\. "
         rf"Failed to free sufficient space by deleting unused images \(freed {freed} bytes\)"
         r"\. Investigate disk usage, as it could be used by active images, logs, volumes, or other "
         r"data\."
     )
-    expect(node, re.fullmatch(wanted, told), f"message like {wanted}", told)
+    expect(node, re.fullmatch(message_pattern, message), f"message like {message_pattern}", message)
     for event in (*node.events("FreeDiskSpaceFailed"), *node.events("ImageGCFailed")):
         about = (event["type"], event["involvedObject"]["kind"], event["message"])
-        expect_equal(node, about, ("Warning", "Node", told), "type, object, message")
+        expect_equal(node, about, ("Warning", "Node", message), "type, object, message")
 
 
 @conformance(

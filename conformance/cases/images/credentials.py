@@ -91,8 +91,8 @@ async def a_login_goes_to_its_own_registry_only(node: Node) -> None:
     """A login for another host, for the domain above it, for another port or path is not sent, so
     that no registry learns the password of another."""
     image, host = await private_image(node)
-    others = (f"other.{host}", host.partition(".")[2], f"{host}:5000", f"{host}/another")
-    await node.api.create_secret(pull_secret("login", *others))
+    other_places = (f"other.{host}", host.partition(".")[2], f"{host}:5000", f"{host}/another")
+    await node.api.create_secret(pull_secret("login", *other_places))
     await node.api.create_pod(with_secrets("web", image, "login"))
     await wait_waiting(node, "web", "ErrImagePull")
     expect_equal(node, set(users(node, image)), {""}, "users of the pulls")
@@ -115,8 +115,8 @@ async def every_login_is_tried_the_closest_place_first(node: Node) -> None:
     secrets = ("wide", "host", "again", "text", "path")
     await node.api.create_pod(with_secrets("web", image, *secrets))
     await wait_running(node, "web")
-    wanted = ["path", "text", "host", USER]
-    expect_equal(node, users(node, image), wanted, "users of the pulls")
+    expected_users = ["path", "text", "host", USER]
+    expect_equal(node, users(node, image), expected_users, "users of the pulls")
 
 
 @conformance(id="pull-secret-for-a-domain", rules=["BACK-209.5"], needs=NEEDS)
@@ -125,11 +125,11 @@ async def a_login_may_be_for_all_hosts_of_a_domain(node: Node) -> None:
     for none."""
     image, host = await private_image(node)
     domain = host.partition(".")[2]
-    others = {"deeper": f"*.*.{domain}", "itself": f"*{host}.{domain}"}
-    for name, place in others.items():
+    other_places = {"deeper": f"*.*.{domain}", "itself": f"*{host}.{domain}"}
+    for name, place in other_places.items():
         await node.api.create_secret(pull_secret(name, place, user=name))
     await node.api.create_secret(pull_secret("wide", f"*.{domain}"))
-    await node.api.create_pod(with_secrets("web", image, *others, "wide"))
+    await node.api.create_pod(with_secrets("web", image, *other_places, "wide"))
     await wait_running(node, "web")
     expect_equal(node, users(node, image), [USER], "users of the pulls")
 

@@ -44,17 +44,17 @@ async def a_plugin_is_asked_for_a_login(node: Node) -> None:
     await node.logins.use(LoginPlugin("cloud", [f"*.{host.partition('.')[2]}/team"], more))
     await node.api.create_pod(with_secrets("web", image))
     await wait_running(node, "web")
-    asked = node.logins.asked("cloud")
-    expect_equal(node, len(asked), 1, "runs of the plug-in")
-    wanted = {
+    plugin_runs = node.logins.asked("cloud")
+    expect_equal(node, len(plugin_runs), 1, "runs of the plug-in")
+    expected_request = {
         "apiVersion": PROTOCOL,
         "kind": "CredentialProviderRequest",
         "image": image.rpartition(":")[0],
     }
-    expect_equal(node, asked[0].request, wanted, "request")
-    expect_equal(node, asked[0].args, ("get", "a login"), "arguments")
-    shown = {name: asked[0].environment.get(name) for name in ("REGION", "PLACE")}
-    expect_equal(node, shown, {"REGION": "north", "PLACE": ""}, "variables")
+    expect_equal(node, plugin_runs[0].request, expected_request, "request")
+    expect_equal(node, plugin_runs[0].args, ("get", "a login"), "arguments")
+    given_variables = {name: plugin_runs[0].environment.get(name) for name in ("REGION", "PLACE")}
+    expect_equal(node, given_variables, {"REGION": "north", "PLACE": ""}, "variables")
     expect_equal(node, users(node, image), [USER], "users of the pulls")
 
 
@@ -64,8 +64,8 @@ async def a_plugin_is_not_asked_for_other_images(node: Node) -> None:
     above it, another number of parts, another port, another path."""
     image, host = await private_image(node)
     domain = host.partition(".")[2]
-    others = [f"other.{domain}", domain, f"*.*.{domain}", f"{host}:5000", f"{host}/teams"]
-    await node.logins.use(LoginPlugin("cloud", others))
+    patterns = [f"other.{domain}", domain, f"*.*.{domain}", f"{host}:5000", f"{host}/teams"]
+    await node.logins.use(LoginPlugin("cloud", patterns))
     node.logins.answers("cloud", answer_of(host))
     await node.api.create_pod(with_secrets("web", image))
     await wait_waiting(node, "web", "ErrImagePull")
@@ -88,8 +88,8 @@ async def logins_of_plugins_come_last(node: Node) -> None:
     node.logins.answers("first", answer_of(host))
     await node.api.create_pod(with_secrets("web", image, "login"))
     await wait_running(node, "web")
-    wanted = ["secret", "node", "third", "second", USER]
-    expect_equal(node, users(node, image), wanted, "users of the pulls")
+    expected_users = ["secret", "node", "third", "second", USER]
+    expect_equal(node, users(node, image), expected_users, "users of the pulls")
 
 
 @conformance(id="login-plugins-fail", rules=["BACK-214.3"], needs=NEEDS)
@@ -178,8 +178,8 @@ async def logins_are_kept_by_image_registry_or_for_all(node: Node) -> None:
             await run_always(node, f"{name}-{number}", image)
             counts.append(len(node.logins.asked(name)))
         runs[kind] = counts
-    wanted = {"Image": [1, 1, 2, 3], "Registry": [1, 1, 1, 2], "Global": [1, 1, 1, 1]}
-    expect_equal(node, runs, wanted, "runs of the plug-in after each pull")
+    expected_runs = {"Image": [1, 1, 2, 3], "Registry": [1, 1, 1, 2], "Global": [1, 1, 1, 1]}
+    expect_equal(node, runs, expected_runs, "runs of the plug-in after each pull")
 
 
 @conformance(id="logins-kept-so-long", rules=["BACK-215.2"], needs=LONG)
@@ -188,17 +188,17 @@ async def logins_are_kept_as_long_as_told(node: Node) -> None:
     and not at all with 0."""
     image, host = await private_image(node)
     counts: dict[str, list[int]] = {}
-    for name, told in (("told", {"cacheDuration": "5m"}), ("default", {})):
+    for name, durations in (("told", {"cacheDuration": "5m"}), ("default", {})):
         plugin = LoginPlugin(name, [host], {"defaultCacheDuration": "10m"})
         await node.logins.use(plugin)
-        node.logins.answers(name, answer_of(host, **told))
+        node.logins.answers(name, answer_of(host, **durations))
         counts[name] = []
         for number in range(4):
             await run_always(node, f"{name}-{number}", image)
             counts[name].append(len(node.logins.asked(name)))
             await node.run_for(190)
-    wanted = {"told": [1, 1, 2, 2], "default": [1, 1, 1, 1]}
-    expect_equal(node, counts, wanted, "runs, one pull every 190 s and some")
+    expected_counts = {"told": [1, 1, 2, 2], "default": [1, 1, 1, 1]}
+    expect_equal(node, counts, expected_counts, "runs, one pull every 190 s and some")
     await node.run_for(100)
     await run_always(node, "last", image)
     expect_equal(node, len(node.logins.asked("default")), 2, "runs after more than 10 min")
@@ -225,7 +225,7 @@ async def pods_wait_for_one_run(node: Node) -> None:
     await node.run_until(
         lambda: all(node.running(name) for name in names), within_s=40, what="all pods run"
     )
-    images = sorted(asked.request["image"] for asked in node.logins.asked("cloud"))
+    images = sorted(run.request["image"] for run in node.logins.asked("cloud"))
     expect_equal(node, images, [f"{host}/other", f"{host}/team/app"], "images asked for")
 
 
@@ -251,13 +251,13 @@ async def create_account(node: Node, name: str, **annotations: str) -> None:
 
 def token_plugin(host: str, **attributes: Any) -> LoginPlugin:
     """A plug-in `cloud` that gets tokens of service accounts."""
-    told = {
+    token_attributes = {
         "serviceAccountTokenAudience": AUDIENCE,
         "cacheType": "ServiceAccount",
         "requireServiceAccount": True,
         **attributes,
     }
-    return LoginPlugin("cloud", [host], {"tokenAttributes": told})
+    return LoginPlugin("cloud", [host], {"tokenAttributes": token_attributes})
 
 
 @conformance(id="login-with-token", rules=["BACK-216.1", "BACK-216.2"], needs=NEEDS, since="1.34")
@@ -275,8 +275,8 @@ async def a_plugin_gets_a_token_of_the_service_account(node: Node) -> None:
     await wait_running(node, "web")
     expect_equal(node, users(node, image), [USER], "users of the pulls")
     request = node.logins.asked("cloud")[0].request
-    told = {"test.io/id": "7", "test.io/role": "reader"}
-    expect_equal(node, request.get("serviceAccountAnnotations"), told, "annotations")
+    annotations = {"test.io/id": "7", "test.io/role": "reader"}
+    expect_equal(node, request.get("serviceAccountAnnotations"), annotations, "annotations")
     user = await node.api.user_of_token(request["serviceAccountToken"], AUDIENCE)
     expect_equal(node, user["username"], "system:serviceaccount:default:puller", "user")
     bound = user["extra"]["authentication.kubernetes.io/pod-name"]
@@ -306,8 +306,8 @@ async def without_the_account_a_plugin_is_not_asked(node: Node) -> None:
     expect_equal(node, node.logins.asked("cloud"), [], "runs of the plug-in")
     await node.logins.use(token_plugin(host, requireServiceAccount=False))
     await wait_running(node, "static")
-    wanted = [asked for asked in node.logins.asked("cloud") if len(asked.request) == 3]
-    expect(node, bool(wanted), "a run without a token", node.logins.asked("cloud"))
+    bare = [run for run in node.logins.asked("cloud") if len(run.request) == 3]
+    expect(node, bool(bare), "a run without a token", node.logins.asked("cloud"))
 
 
 @conformance(id="logins-kept-by-account", rules=["BACK-216.5"], needs=NEEDS, since="1.34")
@@ -329,8 +329,8 @@ async def logins_are_kept_for_each_account_or_token(node: Node) -> None:
             await wait_running(node, plan.name)
             counts.append(len(node.logins.asked("cloud")) - before)
         runs[cache] = counts
-    wanted = {"ServiceAccount": [1, 1, 2], "Token": [1, 2, 3]}
-    expect_equal(node, runs, wanted, "runs of the plug-in after each pull")
+    expected_runs = {"ServiceAccount": [1, 1, 2], "Token": [1, 2, 3]}
+    expect_equal(node, runs, expected_runs, "runs of the plug-in after each pull")
 
 
 @conformance(
@@ -372,19 +372,19 @@ async def wrong_plugins_are_refused(node: Node) -> None:
             "four", ["reg.io"], {"defaultCacheDuration": "-1s"}
         ),
     }
-    told = await node.logins.refused(provider_config(*wrong.values()), "one", "two")
-    expect_equal(node, [text for text in wrong if text not in told], [], "mistakes not told")
-    told = await node.logins.refused(provider_config(LoginPlugin("gone", ["reg.io"])), "one")
-    expect(node, "did not exist" in told, "the missing program is told", told)
+    error = await node.logins.refused(provider_config(*wrong.values()), "one", "two")
+    expect_equal(node, [text for text in wrong if text not in error], [], "mistakes not told")
+    error = await node.logins.refused(provider_config(LoginPlugin("gone", ["reg.io"])), "one")
+    expect(node, "did not exist" in error, "the missing program is told", error)
 
 
 @conformance(id="login-plugins-twice", rules=["CFG-014.1"], needs=NEEDS, since="1.33")
 async def names_of_plugins_are_unique(node: Node) -> None:
     """A kubelet does not start with two plug-ins of one name."""
     twice = [LoginPlugin("cloud", [image]) for image in ("reg.io", "reg.test")]
-    told = await node.logins.refused(provider_config(*twice), "cloud")
+    error = await node.logins.refused(provider_config(*twice), "cloud")
     words = r'duplicate (provider name|value:) \\?"cloud'  # kubelets before 1.34 say value:
-    expect(node, re.search(words, told.lower()) is not None, "the duplicate is told", told)
+    expect(node, re.search(words, error.lower()) is not None, "the duplicate is told", error)
 
 
 @conformance(id="login-token-attributes-refused", rules=["CFG-014.4"], needs=NEEDS, since="1.34")
@@ -404,12 +404,12 @@ async def wrong_token_attributes_are_refused(node: Node) -> None:
     }
     for text, attributes in wrong.items():
         plugin = token_plugin("reg.io", **attributes)
-        told = await node.logins.refused(provider_config(plugin), "cloud")
-        expect(node, text in told, f"a refusal with {text!r}", told)
+        error = await node.logins.refused(provider_config(plugin), "cloud")
+        expect(node, text in error, f"a refusal with {text!r}", error)
     old = provider_config(token_plugin("reg.io"), version="kubelet.config.k8s.io/v1beta1")
-    told = await node.logins.refused(old, "cloud")
-    expect(node, "tokenAttributes" in told, "the field that v1beta1 does not have is told", told)
+    error = await node.logins.refused(old, "cloud")
+    expect(node, "tokenAttributes" in error, "the field that v1beta1 does not have is told", error)
     plugin = token_plugin("reg.io")
     older = LoginPlugin("cloud", ["reg.io"], {**plugin.more, "apiVersion": f"{PROTOCOL}beta1"})
-    told = await node.logins.refused(provider_config(older), "cloud")
-    expect(node, "tokenAttributes is only supported for" in told, "the protocol is told", told)
+    error = await node.logins.refused(provider_config(older), "cloud")
+    expect(node, "tokenAttributes is only supported for" in error, "the protocol is told", error)

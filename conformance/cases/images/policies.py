@@ -49,11 +49,16 @@ async def an_absent_image_is_looked_for_and_pulled(node: Node) -> None:
     image = f"{registry.open_host}/app:1"
     await node.apply_static(pod("web", container("main", image=image)))
     await wait_running(node, "web")
-    wanted = ["ImageStatus", "PullImage", "ImageStatus", "ImageStatus", "CreateContainer"]
-    expect_equal(node, image_calls(node, image), wanted, "calls about the image")
-    made = node.calls("CreateContainer", pod="web")[0].request.config.image
+    expected_calls = ["ImageStatus", "PullImage", "ImageStatus", "ImageStatus", "CreateContainer"]
+    expect_equal(node, image_calls(node, image), expected_calls, "calls about the image")
+    image_used = node.calls("CreateContainer", pod="web")[0].request.config.image
     pulled = pulls(node, image)[0].response.image_ref
-    expect_equal(node, (made.image, made.user_specified_image), (pulled, image), "image made from")
+    expect_equal(
+        node,
+        (image_used.image, image_used.user_specified_image),
+        (pulled, image),
+        "image made from",
+    )
 
 
 @conformance(id="image-policy-always", rules=["BACK-202.1"], needs=[STATUS, REGISTRY], since="1.32")
@@ -120,8 +125,8 @@ async def a_name_without_tag_means_latest_and_always(node: Node) -> None:
     await wait_event(node, "web", "Pulling", f'Pulling image "{image}"')
     expect_equal(node, len(pulls(node, f"{image}:latest")), 1, "pulls of :latest")
     expect_equal(node, image_calls(node, f"{image}:latest")[0], "PullImage", "first call")
-    made = node.calls("CreateContainer", pod="web")[0].request.config.image
-    expect_equal(node, made.user_specified_image, image, "user_specified_image")
+    image_used = node.calls("CreateContainer", pod="web")[0].request.config.image
+    expect_equal(node, image_used.user_specified_image, image, "user_specified_image")
 
 
 @conformance(id="image-name-short", rules=["BACK-201.1"], needs=[STATUS])
@@ -130,8 +135,8 @@ async def a_short_name_is_not_made_longer(node: Node) -> None:
     main = container("main", image="not-there", imagePullPolicy="Never")
     await node.apply_static(pod("web", main))
     await wait_waiting(node, "web", "ErrImageNeverPull")
-    asked = {c.request.image.image for c in node.calls("ImageStatus")}
-    expect(node, "not-there:latest" in asked, "a question for not-there:latest", asked)
+    names = {c.request.image.image for c in node.calls("ImageStatus")}
+    expect(node, "not-there:latest" in names, "a question for not-there:latest", names)
 
 
 @conformance(id="image-name-digest", rules=["BACK-201.1", "BACK-210.3"], needs=[STATUS, REGISTRY])
@@ -153,8 +158,8 @@ async def a_name_with_a_digest_gets_no_tag(node: Node) -> None:
     await wait_running(node, "next")
     expect_equal(node, pulls(node, listed[0]), [], "pulls of the digest")
     names = {c.request.image.image for c in node.calls("ImageStatus")}
-    asked = {name for name in names if "@" in name}
-    expect_equal(node, asked, {listed[0]}, "names with a digest that the runtime is asked for")
+    digests = {name for name in names if "@" in name}
+    expect_equal(node, digests, {listed[0]}, "names with a digest that the runtime is asked for")
 
 
 @conformance(id="image-name-invalid", rules=["BACK-201.2"], needs=[STATUS])
@@ -162,19 +167,19 @@ async def a_name_that_is_no_reference_is_not_looked_for(node: Node) -> None:
     """A container whose image is no valid reference waits with InvalidImageName, and no call about
     the image is made."""
     image = "localhost/Upper:1"
-    others = {"id": "0123456789abcdef" * 4, "url": "http://localhost/app"}
-    wrong = [container(name, image=other) for name, other in others.items()]
+    wrong_images = {"id": "0123456789abcdef" * 4, "url": "http://localhost/app"}
+    wrong = [container(name, image=other) for name, other in wrong_images.items()]
     await node.apply_static(pod("web", container("main", image=image), *wrong, container("fine")))
-    for name in others:
+    for name in wrong_images:
         await wait_waiting(node, "web", "InvalidImageName", name)
     message = await wait_waiting(node, "web", "InvalidImageName")
-    wanted = (
+    expected = (
         f'Failed to apply default image tag "{image}": couldn\'t parse image name "{image}": '
         "invalid reference format: repository name (Upper) must be lowercase"
     )
-    expect_equal(node, message, wanted, "message")
-    asked = [c for c in node.calls() if c.method in ("ImageStatus", "PullImage")]
-    names = {c.request.image.image for c in asked}
+    expect_equal(node, message, expected, "message")
+    image_requests = [c for c in node.calls() if c.method in ("ImageStatus", "PullImage")]
+    names = {c.request.image.image for c in image_requests}
     expect_equal(node, names, {IMAGE}, "images that the runtime is asked about")
     await wait_running(node, "web", "fine")
 
@@ -187,9 +192,9 @@ async def a_failing_look_is_told_and_repeated(node: Node) -> None:
     with node.runtime.on("ImageStatus").fails("UNKNOWN", "store is broken"):
         await node.api.create_pod(pod("web"))
         message = await wait_waiting(node, "web", "ImageInspectError")
-        wanted = 'Failed to inspect image "": rpc error: code = Unknown desc = store is broken'
-        expect_equal(node, message, wanted, "message")
-        expect_about(node, await wait_event(node, "web", "InspectFailed", wanted), "Warning")
+        expected = 'Failed to inspect image "": rpc error: code = Unknown desc = store is broken'
+        expect_equal(node, message, expected, "message")
+        expect_about(node, await wait_event(node, "web", "InspectFailed", expected), "Warning")
         await wait_event(node, "web", "Failed", "Error: ImageInspectError")
         expect_equal(node, node.count("PullImage"), 0, "pulls")
     await node.run_until(
@@ -254,12 +259,12 @@ def _expect_waiting(node: Node, state: dict[str, str], reason: str, why: str) ->
     """Expect the waiting state to have that reason, or already the back-off that follows it; both
     tell `why` the image could not be pulled."""
     text = f"image pull failed for {MISSING_IMAGE} because {why}"
-    wanted = {"reason": reason, "message": text}
+    pull_failed = {"reason": reason, "message": text}
     back_off = {
         "reason": "ImagePullBackOff",
         "message": f'Back-off pulling image "{MISSING_IMAGE}": {reason}: {text}',
     }
-    expect(node, state in (wanted, back_off), f"waiting = {wanted} or {back_off}", state)
+    expect(node, state in (pull_failed, back_off), f"waiting = {pull_failed} or {back_off}", state)
 
 
 @conformance(
@@ -295,9 +300,9 @@ async def a_code_in_front_hides_the_special_reasons(node: Node) -> None:
     expect_equal(
         node, text, "rpc error: code = Unavailable desc = RegistryUnavailable: no route", "text"
     )
-    wanted = {"reason": "ErrImagePull", "message": text}
+    pull_failed = {"reason": "ErrImagePull", "message": text}
     back_off = {
         "reason": "ImagePullBackOff",
         "message": f'Back-off pulling image "{MISSING_IMAGE}": ErrImagePull: {text}',
     }
-    expect(node, state in (wanted, back_off), f"waiting = {wanted} or {back_off}", state)
+    expect(node, state in (pull_failed, back_off), f"waiting = {pull_failed} or {back_off}", state)

@@ -36,20 +36,20 @@ async def a_pull_is_told_with_its_time_and_size(node: Node) -> None:
     pulling = await wait_event(node, "web", "Pulling", f'Pulling image "{image}"')
     expect_about(node, pulling, "Normal")
     await node.events_arrive()
-    found = list(node.events("Pulled", pod="web"))
-    expect_equal(node, len(found), 1, "events Pulled")
-    expect_about(node, found[0], "Normal")
+    pulled = list(node.events("Pulled", pod="web"))
+    expect_equal(node, len(pulled), 1, "events Pulled")
+    expect_about(node, pulled[0], "Normal")
     size = next(
         c.response.image.size
         for c in node.calls("ImageStatus")
         if c.request.image.image == image and c.response.HasField("image")
     )
-    wanted = (
+    message_pattern = (
         rf'Successfully pulled image "{re.escape(image)}" in ([0-9.hmsµ]+) \([0-9.hmsµ]+ '
         rf"including waiting\)\. Image size: {size} bytes\."
     )
-    text = found[0]["message"]
-    expect(node, re.fullmatch(wanted, text), f"message like {wanted}", text)
+    text = pulled[0]["message"]
+    expect(node, re.fullmatch(message_pattern, text), f"message like {message_pattern}", text)
 
 
 @conformance(
@@ -103,8 +103,8 @@ async def an_outage_is_waited_out(node: Node) -> None:
     first, second = pulls(node, image)[:2]
     gap_s = node.time_s(second) - node.ended_s(first)
     expect(node, gap_s >= 10, "the second pull at least 10 s after the first failed", gap_s)
-    told = node.event_count("Pulling", pod="web")
-    expect_equal(node, told, len(pulls(node, image)), "events Pulling, one for each pull")
+    pulling_count = node.event_count("Pulling", pod="web")
+    expect_equal(node, pulling_count, len(pulls(node, image)), "events Pulling, one for each pull")
 
 
 @conformance(
@@ -199,8 +199,8 @@ async def the_back_off_outlives_a_success_and_ends_after_ten_minutes(node: Node)
             )
         failed, good = pulls(node, image)[-2:]
         gap_s = node.time_s(good) - node.ended_s(failed)
-        wanted = Span(delay_s, delay_s + PULL_RETRY_S)
-        expect(node, gap_s in wanted, f"the next pull {wanted} after the failure", f"{gap_s:.2f} s")
+        span = Span(delay_s, delay_s + PULL_RETRY_S)
+        expect(node, gap_s in span, f"the next pull {span} after the failure", f"{gap_s:.2f} s")
 
 
 @conformance(id="pull-pending", rules=["BACK-207", "LIFE-122"], needs=[STATUS, REGISTRY])

@@ -56,8 +56,8 @@ def gone(node: Node) -> list[str]:
         for image in (call.response.images if call.response else ())
         if image.repo_tags
     }
-    asked = [call.request.image.image for call in node.calls("RemoveImage")]
-    return [names.get(image, image) for image in asked]
+    removed = [call.request.image.image for call in node.calls("RemoveImage")]
+    return [names.get(image, image) for image in removed]
 
 
 async def image_disk_bytes(node: Node) -> int:

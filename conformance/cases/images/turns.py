@@ -80,8 +80,8 @@ async def the_number_of_parallel_pulls_can_be_limited(node: Node) -> None:
 def seconds(text: str) -> float:
     """Seconds of a duration as events have it: `1m2.5s`, `850ms`."""
     units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-    found = re.findall(r"([0-9.]+)(ms|h|m|s)", text)
-    return sum(float(number) * units[unit] for number, unit in found)
+    parts = re.findall(r"([0-9.]+)(ms|h|m|s)", text)
+    return sum(float(number) * units[unit] for number, unit in parts)
 
 
 @conformance(
@@ -104,9 +104,9 @@ async def the_event_tells_the_waiting_apart(node: Node) -> None:
         )
     texts = [node.events("Pulled", pod=name)[0]["message"] for name in PODS[:2]]
     times = [re.search(r" in (\S+) \((\S+) including waiting\)", text) for text in texts]
-    told = sorted((seconds(found[2]), seconds(found[1])) for found in times if found)
-    expect(node, len(told) == 2, "two durations in each event", texts)
-    (first_s, _), (second_s, alone_s) = told
+    durations_s = sorted((seconds(match[2]), seconds(match[1])) for match in times if match)
+    expect(node, len(durations_s) == 2, "two durations in each event", texts)
+    (first_s, _), (second_s, alone_s) = durations_s
     low_s = TAKES_S + LOOK_S - 0.01
     expect(node, first_s >= low_s and alone_s >= low_s, "a pull and a look for each", texts)
     expect(node, second_s - alone_s > TAKES_S - 1, "the second with the time it waited", texts)
@@ -130,8 +130,8 @@ async def a_pull_above_the_rate_fails_at_once(node: Node) -> None:
 
     def refused() -> list[str]:
         texts = {n: f'Failed to pull image "{images[n]}": pull QPS exceeded' for n in PODS}
-        told = {n: [e["message"] for e in node.events("Failed", pod=n)] for n in PODS}
-        return [name for name in PODS if texts[name] in told[name]]
+        messages = {n: [e["message"] for e in node.events("Failed", pod=n)] for n in PODS}
+        return [name for name in PODS if texts[name] in messages[name]]
 
     within_s = 2 * PULL_RETRY_S
     await node.run_until(refused, within_s=within_s, what="an event Failed: pull QPS exceeded")
@@ -203,8 +203,8 @@ async def as_many_pulls_as_the_burst_come_at_once(node: Node) -> None:
             within_s=PULLED_S,
             what=f"an event that ends with {refused}",
         )
-    seen = at_once(node, 0.9)
-    expect(node, seen in (3, 4), "three pulls at once, or four if one comes late", seen)
+    pull_count = at_once(node, 0.9)
+    expect(node, pull_count in (3, 4), "three pulls at once, or four if one comes late", pull_count)
 
 
 @conformance(

@@ -32,9 +32,9 @@ def with_volume(image: str, *others: Any, policy: str = "IfNotPresent", **fields
 def mount_of(node: Node, path: str) -> Any:
     """The mount at that path in the container's request."""
     mounts = node.calls("CreateContainer", pod="web")[0].request.config.mounts
-    found = [mount for mount in mounts if mount.container_path == path]
-    expect_equal(node, len(found), 1, f"mounts at {path}")
-    return found[0]
+    mounts_there = [mount for mount in mounts if mount.container_path == path]
+    expect_equal(node, len(mounts_there), 1, f"mounts at {path}")
+    return mounts_there[0]
 
 
 @conformance(id="image-volume", rules=["LIFE-130", "CRI-099"], needs=[API, *NEEDS], since="1.35")

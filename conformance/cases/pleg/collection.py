@@ -50,11 +50,11 @@ async def run_unknown_container(node: Node, *, start: bool = True) -> str:
         config=config,
         sandbox_config=cri.PodSandboxConfig(metadata=metadata),
     )
-    made = await node.runtime.direct.call("CreateContainer", request)
+    creation = await node.runtime.direct.call("CreateContainer", request)
     if start:
-        started = cri.StartContainerRequest(container_id=made.container_id)
+        started = cri.StartContainerRequest(container_id=creation.container_id)
         await node.runtime.direct.call("StartContainer", started)
-    return str(made.container_id)
+    return str(creation.container_id)
 
 
 @conformance(id="unknown-pod-killed", rules=["LIFE-072", "LIFE-015"], needs=[STATUS])
@@ -105,8 +105,8 @@ async def the_sandbox_of_a_removed_pod_goes_within_a_minute(node: Node) -> None:
         within_s=limits.GC_PERIOD_S + limits.STOP_S + limits.NOTICE_S,
         what="RemovePodSandbox",
     )
-    wanted = ["RemoveContainer main/0", "StopPodSandbox/0", "RemovePodSandbox/0"]
-    expect_order(node, node.writes("web"), wanted, "RemoveContainer before RemovePodSandbox")
+    expected = ["RemoveContainer main/0", "StopPodSandbox/0", "RemovePodSandbox/0"]
+    expect_order(node, node.writes("web"), expected, "RemoveContainer before RemovePodSandbox")
 
 
 @conformance(
@@ -173,8 +173,8 @@ async def the_log_goes_with_its_container(node: Node) -> None:
     )
     files = node.machine.log_files("web", "main")
     old = {file for file in files if file.startswith("0.log")}
-    kept = {"1.log", "1.log.20200101-000000.gz"} <= set(files)
-    expect(node, not old and kept, "the logs of attempt 1, and no longer those of 0", files)
+    has_new_logs = {"1.log", "1.log.20200101-000000.gz"} <= set(files)
+    expect(node, not old and has_new_logs, "the logs of attempt 1, and no longer those of 0", files)
     right = "main/1.log" in linked() and "main/0.log" not in linked()
     expect(node, right, "a link to the log of attempt 1 and none to that of 0", linked())
 
@@ -191,8 +191,8 @@ async def a_link_to_a_log_that_is_gone_goes_with_its_container(node: Node) -> No
     await node.wait_running("web")
     await node.run_until(lambda: node.phase("job") == "Succeeded", within_s=limits.START_S)
     names = ("job", "web")
-    seen = {name: [*node.machine.log_links(name).values()] for name in names}
-    expect_equal(node, seen, {name: ["main/0.log"] for name in names}, "links")
+    links = {name: [*node.machine.log_links(name).values()] for name in names}
+    expect_equal(node, links, {name: ["main/0.log"] for name in names}, "links")
     node.runtime.on("ReopenContainerLog").fails("UNKNOWN", "not now")
     for name in names:
         node.machine.remove_log(name, "main", "0.log")
@@ -249,7 +249,7 @@ async def a_failed_collection_is_told_on_the_node(node: Node) -> None:
             within_s=limits.GC_PERIOD_S + limits.NOTICE_S,
             what="ContainerGCFailed",
         )
-    told = node.events("ContainerGCFailed")[0]
-    expect_equal(node, told["type"], "Warning", "type of the event")
-    expect_equal(node, told["involvedObject"]["kind"], "Node", "object of the event")
-    expect(node, "no lists today" in told["message"], "the runtime's error", told["message"])
+    event = node.events("ContainerGCFailed")[0]
+    expect_equal(node, event["type"], "Warning", "type of the event")
+    expect_equal(node, event["involvedObject"]["kind"], "Node", "object of the event")
+    expect(node, "no lists today" in event["message"], "the runtime's error", event["message"])

@@ -17,8 +17,8 @@ MAX_STREAM_ERRORS = 5
 
 def plain_lists(node: Node, since_s: float) -> int:
     """The relists, and the few other lists that have no filter either."""
-    found = node.calls("ListPodSandbox", since_s=since_s)
-    return sum(not c.request.filter.ListFields() for c in found)
+    lists = node.calls("ListPodSandbox", since_s=since_s)
+    return sum(not c.request.filter.ListFields() for c in lists)
 
 
 @conformance(

@@ -39,8 +39,8 @@ async def a_list_from_before_a_sync_says_nothing_about_it(node: Node) -> None:
             await touch(node, name, 2.1)
         await node.run_for(3 * LATE_S)
     for name in ("one", "two", "three"):
-        made = [node.count("RunPodSandbox", pod=name), node.count("CreateContainer", pod=name)]
-        expect_equal(node, made, [1, 1], f"sandboxes and containers of {name}")
+        counts = [node.count("RunPodSandbox", pod=name), node.count("CreateContainer", pod=name)]
+        expect_equal(node, counts, [1, 1], f"sandboxes and containers of {name}")
 
 
 @conformance(
@@ -55,8 +55,8 @@ async def a_pod_whose_status_is_being_read_is_waited_for(node: Node) -> None:
             await touch(node, name, 4.2)
         await node.run_for(3 * LATE_S)
     for name in ("one", "two"):
-        made = [node.count("RunPodSandbox", pod=name), node.count("CreateContainer", pod=name)]
-        expect_equal(node, made, [1, 2], f"sandboxes and containers of {name}")
+        counts = [node.count("RunPodSandbox", pod=name), node.count("CreateContainer", pod=name)]
+        expect_equal(node, counts, [1, 2], f"sandboxes and containers of {name}")
 
 
 @conformance(id="list-hangs", rules=["PLEG-102.1", "PLEG-102.3"], needs=[API, STATUS, FAULTS])
@@ -147,8 +147,8 @@ async def a_running_container_that_is_gone_is_replaced(node: Node) -> None:
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     await node.run_for(1.3)
-    made = node.calls("CreateContainer", pod="web")[0].response.container_id
-    request = cri.RemoveContainerRequest(container_id=made)
+    container_id = node.calls("CreateContainer", pod="web")[0].response.container_id
+    request = cri.RemoveContainerRequest(container_id=container_id)
     await node.runtime.direct.call("RemoveContainer", request)
     await node.run_until(
         lambda: node.count("StartContainer", pod="web") == 2,
@@ -176,15 +176,15 @@ async def an_error_does_not_outlive_what_caused_it(node: Node) -> None:
         sandbox_config=first.sandbox_config,
     )
     with node.runtime.on("ContainerStatus").fails("UNKNOWN", "try later"):
-        made = await node.runtime.direct.call("CreateContainer", request)
+        creation = await node.runtime.direct.call("CreateContainer", request)
         await node.run_for(2.5)
-        gone = cri.RemoveContainerRequest(container_id=made.container_id)
-        await node.runtime.direct.call("RemoveContainer", gone)
+        removal = cri.RemoveContainerRequest(container_id=creation.container_id)
+        await node.runtime.direct.call("RemoveContainer", removal)
         await node.run_for(0.2)
-    told = node.event_count("FailedSync", pod="web")
+    before = node.event_count("FailedSync", pod="web")
     await node.run_for(limits.NOTICE_S)
     await node.run_for(100)
-    expect_equal(node, node.event_count("FailedSync", pod="web"), told, "events FailedSync")
+    expect_equal(node, node.event_count("FailedSync", pod="web"), before, "events FailedSync")
     expect_equal(node, node.count("StopContainer"), 0, "stops")
 
 

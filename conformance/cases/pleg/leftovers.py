@@ -258,5 +258,5 @@ async def a_container_of_a_preempted_pod_is_not_removed_while_it_runs(node: Node
         within_s=100 + limits.STOP_S + ROUND_S,
         what="RemoveContainer",
     )
-    gone = node.calls("RemoveContainer", pod="web")[0]
-    expect(node, node.time_s(gone) >= node.time_s(stop) + 100, "no removal before the kill", gone)
+    end = node.calls("RemoveContainer", pod="web")[0]
+    expect(node, node.time_s(end) >= node.time_s(stop) + 100, "no removal before the kill", end)

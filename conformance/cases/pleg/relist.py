@@ -141,8 +141,8 @@ async def after_a_start_the_pod_is_listed_at_once(node: Node) -> None:
 @conformance(id="quick-exits-counted", rules=["PLEG-002.1", "LIFE-164"], needs=[STATUS])
 async def containers_that_end_between_two_relists_are_seen(node: Node) -> None:
     """Containers that start and end between two relists still lead to the right phase."""
-    done = [container(name, exits(code)) for name, code in (("a", 0), ("b", 0), ("c", 2))]
-    await node.apply_static(pod("job", *done, restartPolicy="Never"))
+    short_lived = [container(name, exits(code)) for name, code in (("a", 0), ("b", 0), ("c", 2))]
+    await node.apply_static(pod("job", *short_lived, restartPolicy="Never"))
     await node.run_until(lambda: node.phase("job") == "Failed", within_s=limits.START_S)
     codes = [
         node.container("job", n).get("state", {}).get("terminated", {}).get("exitCode")
@@ -199,13 +199,13 @@ async def an_unknown_status_fails_the_sync(node: Node) -> None:
 
 def asked_for(node: Node, method: str) -> set[str]:
     """The filters of the lists of that kind: `all`, `alive`, or the labels and IDs in words."""
-    found = set()
+    filters = set()
     for call in node.calls(method):
-        given = call.request.filter
-        words = [f"label {key}" for key in sorted(given.label_selector)]
-        words += ["alive"] * given.HasField("state") + ["id"] * bool(given.id)
-        found.add(" and ".join(words) or "all")
-    return found
+        filter_ = call.request.filter
+        words = [f"label {key}" for key in sorted(filter_.label_selector)]
+        words += ["alive"] * filter_.HasField("state") + ["id"] * bool(filter_.id)
+        filters.add(" and ".join(words) or "all")
+    return filters
 
 
 @conformance(id="list-filters", rules=["CRI-082", "PLEG-001"], needs=[STATUS])
@@ -217,14 +217,14 @@ async def lists_are_limited_by_uid_or_state(node: Node) -> None:
     await node.remove_static("web")
     await node.run_until(lambda: node.count("StopPodSandbox"), within_s=limits.STOP_S)
     await node.run_for(2 * limits.HOUSEKEEPING_S)
-    one = "label io.kubernetes.pod.uid"
+    by_uid = "label io.kubernetes.pod.uid"
     for method in ("ListPodSandbox", "ListContainers"):
-        seen = asked_for(node, method)
+        filters = asked_for(node, method)
         expect(
             node,
-            {"all", "alive", one} <= seen,
+            {"all", "alive", by_uid} <= filters,
             f"{method} of all, of what is alive, of one pod",
-            seen,
+            filters,
         )
     states = {
         c.request.filter.state.state

@@ -117,8 +117,8 @@ async def a_spec_is_observed_by_the_sync_that_takes_it(node: Node) -> None:
         changed = [c | {"image": OTHER_IMAGE} if c["name"] == "dies" else c for c in containers]
         await node.api.patch_pod("web", {"spec": {"containers": changed}})
         await node.run_for(SLOW_S - 1)
-        shown = ((node.pod("web") or {}).get("status") or {}).get("observedGeneration")
-        expect_equal(node, shown, 1, "observedGeneration during the slow start")
+        generation = ((node.pod("web") or {}).get("status") or {}).get("observedGeneration")
+        expect_equal(node, generation, 1, "observedGeneration during the slow start")
     await node.run_until(
         lambda: (node.pod("web") or {})["status"].get("observedGeneration") == 2,
         within_s=SLOW_S + limits.NOTICE_S,

@@ -45,16 +45,16 @@ async def a_failing_liveness_probe_restarts_the_container(node: Node) -> None:
     )
     steps = ["StopContainer main/0", "CreateContainer main/1", "StartContainer main/1"]
     expect_order(node, node.writes("web"), steps, "the stop, then a new container")
-    seen = failures_before_stop(node, "/tmp/liveness")
-    expect_equal(node, seen, 2, "failures before the stop")
+    failure_count = failures_before_stop(node, "/tmp/liveness")
+    expect_equal(node, failure_count, 2, "failures before the stop")
     await node.run_until(
         lambda: node.count("StopContainer", container="main") == 2,
         within_s=3 + 2 * 2 + limits.NOTICE_S,
         what="a second stop",
     )
     again_s = node.times_s("StopContainer", container="main")[1]
-    seen = sum(code != 0 for code in answers(node, "/tmp/liveness", until_s=again_s))
-    expect_equal(node, seen, 4, "failures before the second stop")
+    failure_count = sum(code != 0 for code in answers(node, "/tmp/liveness", until_s=again_s))
+    expect_equal(node, failure_count, 4, "failures before the second stop")
 
 
 @conformance(
@@ -163,8 +163,8 @@ async def a_failing_startup_probe_restarts_the_container(node: Node) -> None:
     expect_order(
         node, node.writes("web"), ["StopContainer main/0", "StartContainer main/1"], "a restart"
     )
-    seen = failures_before_stop(node, "/tmp/startup")
-    expect_equal(node, seen, 2, "failures before the stop")
+    failure_count = failures_before_stop(node, "/tmp/startup")
+    expect_equal(node, failure_count, 2, "failures before the stop")
     entries = [e for s in node.statuses("web") for e in s.get("containerStatuses") or []]
     started = {entry.get("started") for entry in entries}
     expect(node, True not in started, "no status with started true", started)

@@ -56,8 +56,8 @@ async def three_failures_are_the_default_threshold(node: Node) -> None:
         within_s=limits.START_S + 2 + 4 + limits.NOTICE_S,
         what="the container is stopped",
     )
-    seen = failures_before_stop(node, "/tmp/liveness")
-    expect_equal(node, seen, 3, "failures before the stop")
+    failure_count = failures_before_stop(node, "/tmp/liveness")
+    expect_equal(node, failure_count, 3, "failures before the stop")
 
 
 @conformance(
@@ -85,8 +85,8 @@ async def an_error_between_two_failures_changes_no_count(node: Node) -> None:
         within_s=2 * 2 + limits.NOTICE_S,
         what="the container is stopped",
     )
-    seen = failures_before_stop(node, "/tmp/liveness")
-    expect_equal(node, seen, 3, "failures before the stop")
+    failure_count = failures_before_stop(node, "/tmp/liveness")
+    expect_equal(node, failure_count, 3, "failures before the stop")
 
 
 @conformance(
@@ -161,11 +161,11 @@ async def a_started_container_stays_started_over_a_kubelet_restart(node: Node) -
     await node.run_for(limits.START_S)
     await node.api.patch_pod("web", {"metadata": {"labels": {"look": "again"}}})  # one more sync
     await node.run_for(limits.NOTICE_S)
-    seen = [
+    values = [
         entry["started"]
         for status in node.statuses("web")[before:]
         for entry in status.get("containerStatuses") or []
     ]
-    expect_equal(node, set(seen) - {True}, set(), "other values of started since the restart")
-    now = node.count("ExecSync", container="main")
-    expect_equal(node, now, runs_before, "runs of the startup probe")
+    expect_equal(node, set(values) - {True}, set(), "other values of started since the restart")
+    runs_after = node.count("ExecSync", container="main")
+    expect_equal(node, runs_after, runs_before, "runs of the startup probe")

@@ -121,13 +121,15 @@ async def some_answers_below_400_are_followed_and_others_are_final(node: Node) -
     and final answers of this kind are successes."""
     chain = (("/start", "/end"),)
     moved = Port(8080, status=503, redirects=chain, redirect_status=308)
-    kept = Port(8081, status=503, redirects=chain, redirect_status=304)
+    final = Port(8081, status=503, redirects=chain, redirect_status=304)
     web = pod(
         "web",
         container(
             "moved", runs().with_port(moved), probes={"readiness": http_probe(8080, "/start")}
         ),
-        container("kept", runs().with_port(kept), probes={"readiness": http_probe(8081, "/start")}),
+        container(
+            "kept", runs().with_port(final), probes={"readiness": http_probe(8081, "/start")}
+        ),
     )
     await node.apply_static(web)
     await node.run_until(
@@ -337,6 +339,6 @@ async def codes_below_400_are_successes(node: Node) -> None:
         what="the first three are ready, living is killed",
     )
     await node.run_for(2 * RUN_S)
-    seen = {name: node.container("web", name).get("ready") for name in codes}
-    expect_equal(node, seen, {name: code < 400 for name, code in codes.items()}, "ready")
+    readiness = {name: node.container("web", name).get("ready") for name in codes}
+    expect_equal(node, readiness, {name: code < 400 for name, code in codes.items()}, "ready")
     expect_equal(node, node.container("web", "starting").get("started"), False, "started")

@@ -15,14 +15,14 @@ API, STATUS = Feature.API, Feature.STATUS
 
 def shown(node: Node, pod_name: str, name: str, restarts: int) -> list[dict[str, Any]]:
     """The statuses in which that instance of the container runs, in order."""
-    found = []
+    statuses = []
     for status in node.statuses(pod_name):
         kinds = ("containerStatuses", "initContainerStatuses")
         for each in (each for kind in kinds for each in status.get(kind) or ()):
-            mine = each["name"] == name and each["restartCount"] == restarts
-            if mine and "running" in each.get("state", {}):
-                found.append(each)
-    return found
+            is_instance = each["name"] == name and each["restartCount"] == restarts
+            if is_instance and "running" in each.get("state", {}):
+                statuses.append(each)
+    return statuses
 
 
 @conformance(
@@ -115,12 +115,12 @@ async def started_says_whether_a_container_has_got_that_far(node: Node) -> None:
         return {name: node.container("web", name).get("started") for name in names}
 
     await are(node, "running", "first", within_s=limits.START_S)
-    wanted: dict[str, Any] = {"first": True, "side": False, "plain": False, "slow": False}
-    expect_equal(node, started(*wanted), wanted, "started while the first init container runs")
+    due: dict[str, Any] = {"first": True, "side": False, "plain": False, "slow": False}
+    expect_equal(node, started(*due), due, "started while the first init container runs")
     soon_s = 3 + limits.START_S + limits.NOTICE_S
     await are(node, "running", "plain", "slow", "job", within_s=soon_s)
-    wanted = {"first": False, "side": True, "plain": True, "slow": False, "job": True}
-    expect_equal(node, started(*wanted), wanted, "started when all run")
+    due = {"first": False, "side": True, "plain": True, "slow": False, "job": True}
+    expect_equal(node, started(*due), due, "started when all run")
     await node.run_until(
         lambda: node.container("web", "slow").get("started"),
         within_s=4 + limits.NOTICE_S,
@@ -128,9 +128,9 @@ async def started_says_whether_a_container_has_got_that_far(node: Node) -> None:
     )
     await are(node, "terminated", "job", within_s=3 + limits.NOTICE_S)
     await node.run_for(limits.NOTICE_S)
-    wanted = {"first": False, "side": True, "plain": True, "slow": True, "job": False}
-    expect_equal(node, started(*wanted), wanted, "started at the end")
-    ready = {name: node.container("web", name).get("ready") for name in wanted}
+    due = {"first": False, "side": True, "plain": True, "slow": True, "job": False}
+    expect_equal(node, started(*due), due, "started at the end")
+    ready = {name: node.container("web", name).get("ready") for name in due}
     expected = {"first": True, "side": True, "plain": False, "slow": True, "job": False}
     expect_equal(node, ready, expected, "ready at the end")
 

@@ -157,11 +157,11 @@ async def readiness_is_shown_during_a_long_sync(node: Node) -> None:
             within_s=6 + 2 + limits.NOTICE_S,
             what="not ready at the API",
         )
-        found = (node.api.pod("web") or {})["status"]["conditions"]
-        told = {c["type"]: c.get("message") for c in found}
+        conditions = (node.api.pod("web") or {})["status"]["conditions"]
+        messages = {c["type"]: c.get("message") for c in conditions}
         text = "containers with unready status: [main late]"
-        expect_equal(node, told.get("ContainersReady"), text, "message of ContainersReady")
-        expect_equal(node, told.get("Ready"), text, "message of Ready")
+        expect_equal(node, messages.get("ContainersReady"), text, "message of ContainersReady")
+        expect_equal(node, messages.get("Ready"), text, "message of Ready")
         creating = [c for c in node.calls("CreateContainer", container="late") if not c.response]
         expect(node, creating, "a CreateContainer that has not ended yet")
 

@@ -188,13 +188,13 @@ async def a_static_pod_is_unready_after_a_kubelet_restart_until_it_is_probed(nod
         within_s=5 + limits.START_S + 2 + 2,
         what="ready again",
     )
-    seen = [
+    values = [
         entry["ready"]
         for status in node.statuses("web")[before:]
         for entry in status.get("containerStatuses") or []
         if "running" in entry["state"]
     ]
-    expect(node, False in seen, "a status with a running container that is not ready", seen)
+    expect(node, False in values, "a status with a running container that is not ready", values)
 
 
 @conformance(id="restart-forgets-failures", rules=["PROBE-053"], needs=[STATUS, RESTART])

@@ -94,8 +94,8 @@ async def a_grpc_probe_asks_the_health_service(node: Node) -> None:
     await node.apply_static(pod("web", main))
     await becomes_ready(node)
     await node.run_for(2 * RUN_S)
-    asked = {v.service for v in node.runtime.visits("web")}
-    expect_equal(node, asked, {"db", ""}, "services asked for")
+    services = {v.service for v in node.runtime.visits("web")}
+    expect_equal(node, services, {"db", ""}, "services asked for")
     expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
 
 

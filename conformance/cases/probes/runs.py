@@ -192,8 +192,8 @@ async def commands_of_probes_know_the_variables_as_they_are_written(node: Node) 
     await node.run_until(
         lambda: node.count("ExecSync", container="main"), within_s=limits.START_S + 2
     )
-    sent = list(node.calls("ExecSync", container="main")[0].request.cmd)
-    expect_equal(node, sent, list(probe.run.command), "command")
+    command = list(node.calls("ExecSync", container="main")[0].request.cmd)
+    expect_equal(node, command, list(probe.run.command), "command")
 
 
 @conformance(id="exec-output", rules=["PROBE-064", "PROBE-081", "PROBE-063"], needs=[API])

@@ -29,8 +29,8 @@ async def each_container_has_its_own_readiness(node: Node) -> None:
     )
     for _ in range(12):
         await node.run_for(0.25)
-        seen = [node.container("web", name).get("ready") for name in ("quick", "slow")]
-        expect_equal(node, seen, [True, False], "ready of quick and slow")
+        readiness = [node.container("web", name).get("ready") for name in ("quick", "slow")]
+        expect_equal(node, readiness, [True, False], "ready of quick and slow")
     text = "containers with unready status: [slow]"
     expect_equal(node, node.condition("web", "Ready").get("message"), text, "message of Ready")
     await node.run_until(
@@ -94,5 +94,5 @@ async def a_result_that_stays_the_same_wakes_no_pod(node: Node) -> None:
         what="a second start of crash",
     )
     await node.run_for(9)
-    told = node.event_count("BackOff", pod="web")
-    expect(node, 1 <= told <= 4, "one to four events BackOff in 9 s of back-off", told)
+    times = node.event_count("BackOff", pod="web")
+    expect(node, 1 <= times <= 4, "one to four events BackOff in 9 s of back-off", times)

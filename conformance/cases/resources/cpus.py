@@ -121,8 +121,8 @@ async def init_containers_leave_their_cpus_to_the_others(node: Node) -> None:
     first = guaranteed("first", "1", exits(0))
     await node.apply_static(pod("web", guaranteed("main", "1"), init=[first]))
     await node.wait_running("web")
-    one, other = (created(node, name).cpuset_cpus for name in ("first", "main"))
-    expect_equal(node, one, other, "CPUs of the init container and of the regular one")
+    cpus_of_first, other = (created(node, name).cpuset_cpus for name in ("first", "main"))
+    expect_equal(node, cpus_of_first, other, "CPUs of the init container and of the regular one")
 
 
 @conformance(id="cpus-kept", rules=["CG-081"], needs=[STATUS, Feature.RESTART], node_config=STATIC)
@@ -163,8 +163,8 @@ async def cpus_of_pods_that_are_not_known_yet_are_not_given_away(node: Node) -> 
             what="late is refused",
         )
     status = (node.pod("late") or {})["status"]
-    wanted = "not enough cpus available to satisfy request: requested=1, available=0"
-    expect(node, wanted in status["message"], f"message with {wanted!r}", status["message"])
+    part = "not enough cpus available to satisfy request: requested=1, available=0"
+    expect(node, part in status["message"], f"message with {part!r}", status["message"])
     expect_equal(node, node.count("StopContainer", container="main"), 0, "stops of main")
 
 

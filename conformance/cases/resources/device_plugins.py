@@ -32,8 +32,8 @@ async def gives_the_other_one(node: Node, plugin: FakeDevicePlugin) -> None:
     await shows(node, "2")
     await node.api.create_pod(pod("second", with_widgets(1)))
     await node.wait_running("second")
-    given = sorted(one for ids in plugin.allocated for one in ids)
-    expect_equal(node, given, ["w1", "w2"], "devices given")
+    devices = sorted(device for ids in plugin.allocated for device in ids)
+    expect_equal(node, devices, ["w1", "w2"], "devices given")
     expect_equal(node, node.count("StopContainer"), 0, "stops")
 
 
@@ -46,12 +46,12 @@ async def a_registration_that_is_wrong_is_answered_with_the_reason(node: Node) -
     await node.plugins.plug_in(old, faithful=False)
     native = FakeDevicePlugin("kubernetes.io/widget", ["w1"])
     await node.plugins.plug_in(native, faithful=False)
-    wanted = [
+    expected = [
         'requested API version "v1alpha1" is not supported by kubelet. '
         'Supported version is ["v1beta1"]',
         'the ResourceName "kubernetes.io/widget" is invalid',
     ]
-    expect_equal(node, [*old.refusals, *native.refusals], wanted, "the kubelet's refusals")
+    expect_equal(node, [*old.refusals, *native.refusals], expected, "the kubelet's refusals")
     await widgets(node, "w1")
 
 
@@ -64,9 +64,9 @@ async def unhealthy_devices_count_but_are_not_given(node: Node) -> None:
     await node.wait_running("first")
     await node.run_for(2 * limits.NOTICE_S)  # no sync of the start is under way any more
     plugin.set_health("w1", "Unhealthy")
-    shown = [{"name": WIDGET, "resources": [{"resourceID": "w1", "health": "Unhealthy"}]}]
+    unhealthy = [{"name": WIDGET, "resources": [{"resourceID": "w1", "health": "Unhealthy"}]}]
     await node.run_until(
-        lambda: node.api.container("first", "main").get("allocatedResourcesStatus") == shown,
+        lambda: node.api.container("first", "main").get("allocatedResourcesStatus") == unhealthy,
         within_s=limits.NOTICE_S,
         what="the pod's status shows the unhealthy device",
     )
@@ -141,9 +141,9 @@ async def an_allocate_without_an_answer_rejects_the_pod(node: Node) -> None:
     expect_equal(node, status["reason"], UNEXPECTED, "reason")
     # The answer itself stands in the text as the kubelet's library writes it: nothing, or its type.
     text = "Pod was rejected: Allocate failed due to no containers return in allocation response "
-    said = status["message"]
-    right = said.startswith(text) and said.endswith(", which is unexpected")
-    expect(node, right, f"{text}..., which is unexpected", said)
+    message = status["message"]
+    right = message.startswith(text) and message.endswith(", which is unexpected")
+    expect(node, right, f"{text}..., which is unexpected", message)
     expect_equal(node, node.count("StopContainer", pod="first"), 0, "stops of the running pod")
 
 
@@ -244,13 +244,13 @@ async def the_checkpoint_tells_which_pod_has_which_device(node: Node) -> None:
     plugin = await widgets(node, PluginDevice("w1", nodes=(0,)))
     await node.api.create_pod(pod("web", with_widgets(1)))
     await node.wait_running("web")
-    found = checkpoint.read((node.plugins.directory / CHECKPOINT).read_text())
-    (entry,) = found.entries
+    content = checkpoint.read((node.plugins.directory / CHECKPOINT).read_text())
+    (entry,) = content.entries
     uid = (node.api.pod("web") or {})["metadata"]["uid"]
     answer = plugin.answers(["w1"]).SerializeToString()
-    wanted = (uid, "main", WIDGET, Allotment({0: ("w1",)}, answer))
-    expect_equal(node, entry, wanted, "the pod's entry in the checkpoint of devices")
-    expect_equal(node, found.registered, {WIDGET: ["w1"]}, "registered devices")
+    expected_entry = (uid, "main", WIDGET, Allotment({0: ("w1",)}, answer))
+    expect_equal(node, entry, expected_entry, "the pod's entry in the checkpoint of devices")
+    expect_equal(node, content.registered, {WIDGET: ["w1"]}, "registered devices")
 
 
 @conformance(
@@ -266,8 +266,8 @@ async def devices_of_an_earlier_machine_do_not_count(node: Node) -> None:
     plugin = await widgets(node, "w1")
     await node.kubelet.stop()
     await node.plugins.unplug(plugin)
-    for left in node.plugins.directory.iterdir():
-        left.unlink()
+    for file in node.plugins.directory.iterdir():
+        file.unlink()
     with node.runtime.on("Status").fails("UNAVAILABLE", "not yet"):
         await node.kubelet.start()
         for kind in ("capacity", "allocatable"):

@@ -36,14 +36,14 @@ async def devices_of_unheard_pods_are_not_given_away(node: Node) -> None:
         await shows(node, "2")
         await node.apply_static(pod("second", with_widgets(1)))
         await node.run_for(8)
-        given = sorted(one for ids in plugin.allocated for one in ids)
-        expect_equal(node, given, ["w1", "w2"], "devices given before the sources are ready")
+        ids_given = sorted(device for ids in plugin.allocated for device in ids)
+        expect_equal(node, ids_given, ["w1", "w2"], "devices given before the sources are ready")
         expect_equal(node, node.count("StartContainer", pod="second"), 0, "starts of second")
     await node.run_for(20)
     expect_equal(node, node.count("StopContainer", pod="first"), 0, "stops of first")
     expect_equal(node, node.count("StartContainer", pod="second"), 0, "starts of second")
-    shown = await node.kubelet.pod_resources("List")
-    owners = {each.name for each in shown.pod_resources if any(c.devices for c in each.containers)}
+    rows = await node.kubelet.pod_resources("List")
+    owners = {each.name for each in rows.pod_resources if any(c.devices for c in each.containers)}
     expect_equal(node, owners, {"first"}, "pods that have devices")
 
 
@@ -64,7 +64,7 @@ async def devices_of_unheard_pods_that_do_not_run_are_not_given_away(node: Node)
     )
     await node.run_for(limits.NOTICE_S)
     await node.kubelet.stop()
-    asked = len(plugin.allocated)
+    before = len(plugin.allocated)
     with node.api.slow("GET", "/api/v1/pods", 20):
         await node.kubelet.start()
         await node.plugins.plug_in(plugin)
@@ -72,7 +72,7 @@ async def devices_of_unheard_pods_that_do_not_run_are_not_given_away(node: Node)
         await node.apply_static(pod("second", with_widgets(1)))
         await node.run_for(8)
         expect_equal(
-            node, plugin.allocated[asked:], [], "devices given before the sources are ready"
+            node, plugin.allocated[before:], [], "devices given before the sources are ready"
         )
         expect_equal(node, node.count("StartContainer", pod="second"), 0, "starts of second")
 

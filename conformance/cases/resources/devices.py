@@ -39,8 +39,8 @@ async def a_container_gets_what_the_plugin_answers(node: Node) -> None:
     await node.api.create_pod(pod("web", with_widgets(1)))
     await node.wait_running("web")
     expect_equal(node, plugin.allocated, [("w1",)], "calls of Allocate")
-    told = [c.method for c in plugin.calls if c.method == "PreStartContainer"]
-    expect_equal(node, told, [], "calls of PreStartContainer, which the plugin did not ask for")
+    calls = [c.method for c in plugin.calls if c.method == "PreStartContainer"]
+    expect_equal(node, calls, [], "calls of PreStartContainer, which the plugin did not ask for")
     (create,) = node.calls("CreateContainer", pod="web")
     config = create.request.config
     expect_equal(node, [e.value for e in config.envs if e.key == "WIDGET"], [b"w1"], "WIDGET")
@@ -57,7 +57,7 @@ async def cdi_names_go_to_the_runtime(node: Node) -> None:
     them."""
     plugin = FakeDevicePlugin(WIDGET, ["w1"])
     plugin.answers = lambda ids: api.ContainerAllocateResponse(
-        cdi_devices=[api.CDIDevice(name=f"vendor.example/widget={one}") for one in ids]
+        cdi_devices=[api.CDIDevice(name=f"vendor.example/widget={w}") for w in ids]
     )
     await node.plugins.plug_in(plugin)
     await shows(node, "1")
@@ -89,8 +89,8 @@ async def a_pod_that_wants_more_devices_than_are_free_is_rejected(node: Node) ->
     expect_equal(node, status["message"], text, "message")
     await node.api.create_pod(pod("second", with_widgets(1)))
     await node.wait_running("second")
-    given = sorted(one for ids in plugin.allocated for one in ids)
-    expect_equal(node, given, ["w1", "w2"], "devices given")
+    devices = sorted(w for ids in plugin.allocated for w in ids)
+    expect_equal(node, devices, ["w1", "w2"], "devices given")
 
 
 @conformance(id="device-init", rules=["CG-084"], needs=NEEDS)
@@ -140,12 +140,12 @@ async def the_plugin_is_told_before_every_start(node: Node) -> None:
         within_s=limits.START_S,
         what="the container waits for its plugin",
     )
-    said = {e["message"] for e in node.events("Failed", pod="web")}
+    messages = {e["message"] for e in node.events("Failed", pod="web")}
     text = (
         "Error: device plugin PreStartContainer rpc failed with err: "
         "rpc error: code = Unknown desc = not warm yet"
     )
-    expect_equal(node, said, {text}, "events")
+    expect_equal(node, messages, {text}, "events")
     expect_equal(node, node.count("CreateContainer", pod="web"), 0, "containers made")
     plugin.works("PreStartContainer")
     await node.run_until(
@@ -153,8 +153,10 @@ async def the_plugin_is_told_before_every_start(node: Node) -> None:
         within_s=limits.SYNC_ERROR_S + limits.NOTICE_S,
         what="the container runs",
     )
-    told = {tuple(c.request.devices_ids) for c in plugin.calls if c.method == "PreStartContainer"}
-    expect_equal(node, told, {("w1",)}, "devices of PreStartContainer")
+    ids_told = {
+        tuple(c.request.devices_ids) for c in plugin.calls if c.method == "PreStartContainer"
+    }
+    expect_equal(node, ids_told, {("w1",)}, "devices of PreStartContainer")
 
 
 @conformance(id="device-preferred", rules=["CG-084"], needs=NEEDS)
@@ -169,8 +171,8 @@ async def the_plugin_may_choose_among_free_devices(node: Node) -> None:
     await node.api.create_pod(pod("web", with_widgets(2)))
     await node.wait_running("web")
     expect_equal(node, [sorted(ids) for ids in plugin.allocated], [["w2", "w3"]], "devices given")
-    (asked,) = [c.request for c in plugin.calls if c.method == "GetPreferredAllocation"]
-    (wish,) = asked.container_requests
+    (preference,) = [c.request for c in plugin.calls if c.method == "GetPreferredAllocation"]
+    (wish,) = preference.container_requests
     expect_equal(node, sorted(wish.available_deviceIDs), ["w1", "w2", "w3"], "available devices")
     expect_equal(node, wish.allocation_size, 2, "wanted devices")
 
@@ -186,7 +188,7 @@ async def devices_are_given_from_one_numa_node(node: Node) -> None:
     """With single-numa-node all devices of a pod are of one NUMA node; a pod for which no node has
     enough is rejected, even if all nodes together have enough."""
     near = {"a0": 0, "b1": 1, "c1": 1, "d0": 0}
-    plugin = await widgets(node, *(PluginDevice(one, nodes=(n,)) for one, n in near.items()))
+    plugin = await widgets(node, *(PluginDevice(w, nodes=(n,)) for w, n in near.items()))
     await node.api.create_pod(pod("first", with_widgets(1)))
     await node.wait_running("first")
     await node.api.create_pod(pod("second", with_widgets(2)))
@@ -194,7 +196,7 @@ async def devices_are_given_from_one_numa_node(node: Node) -> None:
     (first, *_), second = plugin.allocated[:2]
     expect(node, first in ("a0", "d0"), "first a device of node 0: a0 or d0", first)
     expect_equal(node, sorted(second), ["b1", "c1"], "the devices given next")
-    plugin.set_devices(*(PluginDevice(one, nodes=(n,)) for one, n in {**near, "e1": 1}.items()))
+    plugin.set_devices(*(PluginDevice(w, nodes=(n,)) for w, n in {**near, "e1": 1}.items()))
     await shows(node, "5")
     await node.api.create_pod(pod("third", with_widgets(2)))
     status = await rejected(node, "third")

@@ -50,5 +50,5 @@ async def cpus_and_devices_are_of_the_same_node(node: Node) -> None:
     await node.api.create_pod(pod("second", with_cpus_and_widget("four", 4)))
     await node.wait_running("second", "four")
     expect_equal(node, plugin.allocated, [("b1",), ("c1",)], "devices given")
-    seen = parse_cpuset(created(node, "four").cpuset_cpus)
-    expect_equal(node, seen, SECOND - cpus, "CPUs of the second container")
+    cpus_of_four = parse_cpuset(created(node, "four").cpuset_cpus)
+    expect_equal(node, cpus_of_four, SECOND - cpus, "CPUs of the second container")

@@ -33,19 +33,21 @@ async def the_pod_resources_api_shows_which_pod_has_which_device(node: Node) -> 
     await node.api.create_pod(plan)
     await node.wait_running("web")
     listed = await node.kubelet.pod_resources("List")
-    (shown,) = [one for one in listed.pod_resources if one.name == "web"]
-    seen = [
+    (web,) = [entry for entry in listed.pod_resources if entry.name == "web"]
+    rows = [
         (c.name, [(d.resource_name, list(d.device_ids), _nodes(d)) for d in c.devices])
-        for c in shown.containers
+        for c in web.containers
     ]
-    wanted = [("proxy", [(WIDGET, ["w1"], [0])]), ("main", [(WIDGET, ["w2"], [0])])]
-    expect_equal(node, [name for name, _ in seen], ["proxy", "main"], "containers")
-    given = sorted(d for _, devices in seen for d in devices)
-    expect_equal(node, given, sorted(d for _, devices in wanted for d in devices), "given devices")
+    expected = [("proxy", [(WIDGET, ["w1"], [0])]), ("main", [(WIDGET, ["w2"], [0])])]
+    expect_equal(node, [name for name, _ in rows], ["proxy", "main"], "containers")
+    lists = sorted(d for _, devices in rows for d in devices)
+    expect_equal(
+        node, lists, sorted(d for _, devices in expected for d in devices), "given devices"
+    )
 
 
 def _nodes(shown: Any) -> list[int]:
-    return [one.ID for one in shown.topology.nodes]
+    return [numa_node.ID for numa_node in shown.topology.nodes]
 
 
 @conformance(id="pod-resources-ended", rules=["CG-085.2"], needs=NEEDS)
@@ -62,7 +64,7 @@ async def a_pod_that_has_ended_is_not_listed(node: Node) -> None:
         what="job has succeeded",
     )
     listed = await node.kubelet.pod_resources("List")
-    names = [one.name for one in listed.pod_resources]
+    names = [entry.name for entry in listed.pod_resources]
     expect_equal(node, names, ["web"], "pods in the answer to List")
 
 
@@ -73,18 +75,18 @@ async def the_pod_resources_api_shows_one_pod_and_what_there_is(node: Node) -> N
     plugin = await widgets(node, "w1", "w2")
     await node.api.create_pod(pod("web", with_widgets(1)))
     await node.wait_running("web")
-    shown = await node.kubelet.pod_resources("Get", pod_name="web", pod_namespace="default")
-    (main,) = shown.pod_resources.containers
+    answer = await node.kubelet.pod_resources("Get", pod_name="web", pod_namespace="default")
+    (main,) = answer.pod_resources.containers
     expect_equal(node, len(main.devices), 1, "devices of the container")
     for name, namespace in (("no", "default"), ("web", "kube-system")):
-        said = await _error_of_get(node, name, namespace)
-        wanted = f"pod {name} in namespace {namespace} not found"
-        expect_equal(node, said, wanted, "error of Get")
+        error_text = await _error_of_get(node, name, namespace)
+        expected_error = f"pod {name} in namespace {namespace} not found"
+        expect_equal(node, error_text, expected_error, "error of Get")
     plugin.set_health("w2", "Unhealthy")
     await shows(node, "1")
-    there = await node.kubelet.pod_resources("GetAllocatableResources")
-    seen = [list(d.device_ids) for d in there.devices]
-    expect_equal(node, seen, [["w1"]], "healthy devices")
+    free = await node.kubelet.pod_resources("GetAllocatableResources")
+    healthy = [list(d.device_ids) for d in free.devices]
+    expect_equal(node, healthy, [["w1"]], "healthy devices")
 
 
 async def _error_of_get(node: Node, name: str, namespace: str) -> str:
@@ -114,15 +116,15 @@ async def own_cpus_and_memory_of_numa_nodes_are_shown_beside_devices(node: Node)
     main = container("main", resources={"requests": amounts, "limits": amounts})
     await node.api.create_pod(pod("web", main))
     await node.wait_running("web")
-    shown = await node.kubelet.pod_resources("Get", pod_name="web", pod_namespace="default")
-    (seen,) = shown.pod_resources.containers
+    answer = await node.kubelet.pod_resources("Get", pod_name="web", pod_namespace="default")
+    (row,) = answer.pod_resources.containers
     created = node.calls("CreateContainer", pod="web")[0].request.config.linux.resources
-    expect_equal(node, [list(d.device_ids) for d in seen.devices], [["w1"]], "devices")
-    expect_equal(node, format_cpuset(seen.cpu_ids), created.cpuset_cpus, "CPUs of its own")
-    blocks = [(m.memory_type, m.size, _nodes(m)) for m in seen.memory]
-    wanted = [("memory", 4 << 30, [int(created.cpuset_mems)])]
-    expect_equal(node, blocks, wanted, "memory")
-    there = await node.kubelet.pod_resources("GetAllocatableResources")
-    expect(node, len(there.cpu_ids) > 2, "more than two assignable CPUs", list(there.cpu_ids))
-    kinds = [m.memory_type for m in there.memory]
+    expect_equal(node, [list(d.device_ids) for d in row.devices], [["w1"]], "devices")
+    expect_equal(node, format_cpuset(row.cpu_ids), created.cpuset_cpus, "CPUs of its own")
+    blocks = [(m.memory_type, m.size, _nodes(m)) for m in row.memory]
+    expected = [("memory", 4 << 30, [int(created.cpuset_mems)])]
+    expect_equal(node, blocks, expected, "memory")
+    free = await node.kubelet.pod_resources("GetAllocatableResources")
+    expect(node, len(free.cpu_ids) > 2, "more than two assignable CPUs", list(free.cpu_ids))
+    kinds = [m.memory_type for m in free.memory]
     expect(node, kinds.count("memory") == 2, "memory entries of both NUMA nodes", kinds)

@@ -14,8 +14,8 @@ STATUS, RESTART = Feature.STATUS, Feature.RESTART
 
 async def refuses(node: Node, words: str, **config: Any) -> None:
     """Expect that the kubelet does not start with these fields and says these words."""
-    said = await node.kubelet.refused_start(**config)
-    plain = said.replace('\\"', '"')
+    error_text = await node.kubelet.refused_start(**config)
+    plain = error_text.replace('\\"', '"')
     expect(node, words in plain, f"the words {words!r} in {plain[-600:]!r}")
 
 

@@ -48,11 +48,11 @@ async def a_device_plugin_is_found_and_registered(node: Node) -> None:
 @conformance(id="plugin-hidden", rules=["CG-086.1"], needs=NEEDS)
 async def hidden_sockets_are_not_asked(node: Node) -> None:
     """A socket whose name begins with a dot is not asked; nor is one in such a directory."""
-    hidden, below, seen = widgets("w1"), widgets("w1"), widgets("w1")
+    hidden, below, visible = widgets("w1"), widgets("w1"), widgets("w1")
     await node.plugins.offer(".widget.sock", hidden)
     await node.plugins.offer(".vendor/widget.sock", below)
-    await node.plugins.offer("widget.sock", seen)
-    expect_equal(node, await told(node, seen), (True, ""), "status")
+    await node.plugins.offer("widget.sock", visible)
+    expect_equal(node, await told(node, visible), (True, ""), "status")
     await node.run_for(3)
     expect_equal(node, (hidden.asked, below.asked), (0, 0), "calls of GetInfo")
 
@@ -67,12 +67,12 @@ async def a_plugin_that_cannot_be_registered_is_told(node: Node) -> None:
     good = widgets("w1")
     for file, plugin in (("a", other), ("b", version), ("c", name), ("d", good)):
         await node.plugins.offer(f"{file}.sock", plugin)
-    wanted = {
+    refusals = {
         "no handler registered for plugin type: Lamp": other,
         "manager version, v1beta1, is not among plugin supported versions": version,
         'the ResourceName "widget" is invalid': name,
     }
-    for text, plugin in wanted.items():
+    for text, plugin in refusals.items():
         registered, error = await told(node, plugin)
         expect(node, not registered and text in error, f"a refusal with {text!r}", error)
     expect_equal(node, await told(node, good), (True, ""), "status of the good one")

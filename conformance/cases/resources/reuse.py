@@ -41,8 +41,8 @@ async def parts_of_cpus_and_pod_level_resources_give_none(node: Node) -> None:
     await node.wait_running("half", "fraction")
     await node.wait_running("level", "whole")
     for name, quota_us in (("fraction", 150_000), ("whole", 100_000)):
-        seen = created(node, name).cpuset_cpus, created(node, name).cpu_quota
-        expect_equal(node, seen, ("0-3", quota_us), f"CPUs and quota of {name}")
+        cpu_settings = created(node, name).cpuset_cpus, created(node, name).cpu_quota
+        expect_equal(node, cpu_settings, ("0-3", quota_us), f"CPUs and quota of {name}")
 
 
 @conformance(
@@ -65,8 +65,8 @@ async def expect_assignable(node: Node, wanted: list[int]) -> None:
     """Run a container with a CPU of its own, and expect these CPUs as assignable, in use or not."""
     await node.apply_static(pod("web", with_cpus("main", "1")))
     await node.wait_running("web")
-    found = await node.kubelet.pod_resources("GetAllocatableResources")
-    expect_equal(node, sorted(found.cpu_ids), wanted, "assignable CPUs")
+    allocatable = await node.kubelet.pod_resources("GetAllocatableResources")
+    expect_equal(node, sorted(allocatable.cpu_ids), wanted, "assignable CPUs")
     own = parse_cpuset(created(node, "main").cpuset_cpus)
     expect(node, own <= set(wanted), "one of them for main", sorted(own))
 

@@ -48,8 +48,8 @@ async def nobody_gets_in_without_credentials(node: Node) -> None:
     for path in EVERY_PATH:
         for method in ("GET", "POST"):
             answer = await node.kubelet.http(method=method, path=path)
-            wanted = (401, "Unauthorized")
-            expect_equal(node, (answer.status, answer.text), wanted, f"{method} {path}")
+            expected_answer = (401, "Unauthorized")
+            expect_equal(node, (answer.status, answer.text), expected_answer, f"{method} {path}")
     for header in ("Bearer", "Basic YTpi", "Bearer  secret"):
         answer = await node.kubelet.get("/pods", headers={"Authorization": header})
         expect_equal(node, answer.status, 401, f"status with {header!r}")
@@ -131,8 +131,8 @@ async def a_client_certificate_says_who_asks(node: Node) -> None:
     expect_equal(node, answer.status, 200, "status with a certificate")
     spec = node.api.requests("POST", ACCESS_REVIEWS)[-1].body["spec"]
     expect_equal(node, spec["user"], "kube", "user")
-    wanted = ["other", "system:authenticated", "team"]
-    expect_equal(node, sorted(spec["groups"]), wanted, "groups")
+    expected_groups = ["other", "system:authenticated", "team"]
+    expect_equal(node, sorted(spec["groups"]), expected_groups, "groups")
     answer = await node.kubelet.get("/pods")
     expect_equal(node, answer.status, 401, "status without a certificate")
 
@@ -284,17 +284,17 @@ async def without_an_answer_nothing_is_allowed(node: Node) -> None:
 @conformance(id="access-no-client", rules=["SRV-014.2"], needs=[RESTART])
 async def webhooks_need_an_api_server(node: Node) -> None:
     """A kubelet without an API server does not start with webhooks."""
-    said = await node.kubelet.refused_start(**REVIEWED)
+    error_text = await node.kubelet.refused_start(**REVIEWED)
     words = "no client provided, cannot use webhook authentication"
-    expect(node, words in said, words, said)
+    expect(node, words in error_text, words, error_text)
 
 
 @conformance(id="access-no-client-authorization", rules=["SRV-014.2"], needs=[RESTART])
 async def webhook_authorization_needs_an_api_server(node: Node) -> None:
     """A kubelet without an API server does not start with authorization mode Webhook."""
-    said = await node.kubelet.refused_start(**ANYBODY)
+    error_text = await node.kubelet.refused_start(**ANYBODY)
     words = "no client provided, cannot use webhook authorization"
-    expect(node, words in said, words, said)
+    expect(node, words in error_text, words, error_text)
 
 
 @conformance(

@@ -44,8 +44,8 @@ def sign(node: Node, lasts_s: int = 24 * 3600) -> None:
 
 def posted(node: Node, signer: str = SERVING) -> list[Any]:
     """The kubelet's requests for such certificates that were accepted, in order."""
-    found = node.api.requests("POST", CSRS)
-    return [r for r in found if r.status == 201 and r.body["spec"]["signerName"] == signer]
+    requests = node.api.requests("POST", CSRS)
+    return [r for r in requests if r.status == 201 and r.body["spec"]["signerName"] == signer]
 
 
 async def asked(node: Node, count: int = 1, signer: str = SERVING, within_s: float = ASKS_S) -> Any:
@@ -93,8 +93,8 @@ def check_spec(node: Node, record: Any, purpose: str) -> None:
     expect_equal(node, sorted(spec["usages"]), sorted(usages), "usages")
     request = request_in(record)
     subject = sorted(each.rfc4514_string() for each in request.subject.rdns)
-    wanted = [f"CN=system:node:{node.name}", "O=system:nodes"]
-    expect_equal(node, subject, wanted, "subject")
+    expected_subject = [f"CN=system:node:{node.name}", "O=system:nodes"]
+    expect_equal(node, subject, expected_subject, "subject")
     curve = getattr(getattr(request.public_key(), "curve", None), "name", "no curve")
     expect_equal(node, curve, "secp256r1", "curve of the key")
 
@@ -188,9 +188,9 @@ def lay_certificate(node: Node, addresses: list[str]) -> None:
     builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(subject))
     builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     pem = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-    now = datetime.fromtimestamp(node.unix_s, UTC)
+    moment = datetime.fromtimestamp(node.unix_s, UTC)
     usages = ("digital signature", "server auth")
-    certificate = CertificateAuthority.make(now).sign(pem, usages, now)
+    certificate = CertificateAuthority.make(moment).sign(pem, usages, moment)
     secret = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.TraditionalOpenSSL,
@@ -275,9 +275,9 @@ async def a_denied_request_is_made_anew(node: Node) -> None:
     await asked(node, 7, within_s=200)
     times = [record.started_s for record in posted(node)]
     pauses = [after - before for before, after in pairwise(times)]
-    for pause, wanted in zip(pauses, (2, 4, 8, 16, 32, 32), strict=False):
-        near = wanted - 0.1 <= pause <= 1.15 * wanted + 1.5
-        expect(node, near, f"a pause of {wanted} s", pauses)
+    for pause, expected_s in zip(pauses, (2, 4, 8, 16, 32, 32), strict=False):
+        near = expected_s - 0.1 <= pause <= 1.15 * expected_s + 1.5
+        expect(node, near, f"a pause of {expected_s} s", pauses)
     keys = {request_in(each).public_key().public_numbers() for each in posted(node)}
     expect_equal(node, len(keys), len(times), "keys")
 
@@ -312,9 +312,9 @@ async def a_request_outlives_an_outage(node: Node) -> None:
     with node.api.down():
         await node.run_for(5)
     sign(node)
-    (made,) = node.api.fake.store.items("certificatesigningrequests.certificates.k8s.io")
+    (csr,) = node.api.fake.store.items("certificatesigningrequests.certificates.k8s.io")
     row = {"type": "Approved", "status": "True", "reason": "Late", "message": "by the case"}
-    path = f"/apis/certificates.k8s.io/v1/certificatesigningrequests/{made['metadata']['name']}"
+    path = f"/apis/certificates.k8s.io/v1/certificatesigningrequests/{csr['metadata']['name']}"
     patch = {"status": {"conditions": [row]}}
     await node.api.send("PATCH", f"{path}/approval", patch, "application/merge-patch+json")
     await node.run_until(
@@ -334,8 +334,8 @@ async def files_that_cannot_be_used_end_the_start(node: Node) -> None:
     link = node.kubelet.certificate_file(CURRENT)
     link.parent.mkdir(parents=True, exist_ok=True)
     link.write_text("no certificate")
-    said = await node.kubelet.refused_start(serverTLSBootstrap=True)
-    expect(node, "certificate" in said, "what is wrong", said)
+    error_text = await node.kubelet.refused_start(serverTLSBootstrap=True)
+    expect(node, "certificate" in error_text, "what is wrong", error_text)
 
 
 @conformance(
@@ -356,7 +356,7 @@ async def metrics_tell_how_long_a_certificate_lasts(node: Node) -> None:
     await node.kubelet.restart()
     await has_certificate(node)
     text = (await node.kubelet.get("/metrics", port=READ_ONLY)).text
-    (line,) = [one for one in text.splitlines() if one.startswith(_TTL)]
+    (line,) = [metric for metric in text.splitlines() if metric.startswith(_TTL)]
     left_s = float(line.split()[-1])
     expect(node, LASTS_S - ASKS_S - 10 <= left_s <= LASTS_S, "seconds left", line)
     for name in ("certificate_manager_client_expiration_renew_errors",

@@ -61,11 +61,11 @@ async def what_cannot_be_run_is_told(node: Node) -> None:
     """No stream is 400, an unknown pod 404, an unknown container 500."""
     place = await web(node)
     none = "you must specify at least 1 of stdin, stdout, stderr"
-    for what in ("exec", "attach"):
-        answer = await node.kubelet.get(f"/{what}/default/nobody/main?command=ls&output=true")
-        same(node, answer, 400, none, f"{what} without a stream")
-        answer = await node.kubelet.get(f"/{what}/default/nobody/main?command=ls&output=1")
-        same(node, answer, 404, "pod does not exist", f"{what} in an unknown pod")
+    for verb in ("exec", "attach"):
+        answer = await node.kubelet.get(f"/{verb}/default/nobody/main?command=ls&output=true")
+        same(node, answer, 400, none, f"{verb} without a stream")
+        answer = await node.kubelet.get(f"/{verb}/default/nobody/main?command=ls&output=1")
+        same(node, answer, 404, "pod does not exist", f"{verb} in an unknown pod")
     answer = await node.kubelet.get(f"/exec/{place}/other?command=ls&output=1")
     same(node, answer, 500, 'container not found ("other")', "exec in an unknown container")
     answer = await node.kubelet.get(f"/attach/{place}/other?output=1")
@@ -92,10 +92,10 @@ async def attaching_has_the_terminal_of_the_spec(node: Node) -> None:
     place = await web(node)
     node.runtime.on("Attach").answers(cri.AttachResponse(url=NOWHERE))
     for name, tty in (("main", False), ("shown", True)):
-        for asked in ("0", "1"):
-            await node.kubelet.get(f"/attach/{place}/{name}?input=1&output=1&tty={asked}")
+        for tty_asked in ("0", "1"):
+            await node.kubelet.get(f"/attach/{place}/{name}?input=1&output=1&tty={tty_asked}")
             call = node.calls("Attach")[-1].request
-            expect_equal(node, call.tty, tty, f"tty of {name}, tty={asked}")
+            expect_equal(node, call.tty, tty, f"tty of {name}, tty={tty_asked}")
 
 
 @conformance(id="port-forward-call", rules=["SRV-026.2", "SRV-026.3"], needs=[STATUS, FAULTS])

@@ -101,8 +101,8 @@ async def odd_queries_are_told_before_the_pod_is_looked_for(node: Node) -> None:
         ("stream=Stdout&tailLines=1", 422, "Invalid request."),
     ):
         answer = await node.kubelet.get(f"{path}?{query}")
-        wanted = (status, f'{{"message": "{words}"}}')
-        expect_equal(node, (answer.status, answer.text), wanted, query)
+        expected_answer = (status, f'{{"message": "{words}"}}')
+        expect_equal(node, (answer.status, answer.text), expected_answer, query)
 
 
 @conformance(id="logs-unknown", rules=["SRV-021.2"], needs=[STATUS])
@@ -116,8 +116,8 @@ async def unknown_pods_and_containers_are_told(node: Node) -> None:
     answer = await node.kubelet.get(path.replace("/default/", "/elsewhere/"))
     expect_equal(node, answer.status, 404, "status in another namespace")
     answer = await node.kubelet.get(path.replace("/main", "/other"))
-    wanted = (404, f'container "other" not found in pod "{name}"')
-    expect_equal(node, (answer.status, answer.text), wanted, "unknown container")
+    expected_answer = (404, f'container "other" not found in pod "{name}"')
+    expect_equal(node, (answer.status, answer.text), expected_answer, "unknown container")
 
 
 @conformance(
@@ -131,11 +131,11 @@ async def one_stream_needs_its_gate(node: Node) -> None:
     """Without PodLogsQuerySplitStreams one stream alone is refused, all are not."""
     path = await said(node)
     answer = await node.kubelet.get(f"{path}?stream=Stdout")
-    wanted = (
+    refusal = (
         'unable to return the given log stream: "Stdout". '
         "Please enable PodLogsQuerySplitStreams feature gate in kubelet"
     )
-    expect_equal(node, (answer.status, answer.text), (400, wanted), "stream=Stdout")
+    expect_equal(node, (answer.status, answer.text), (400, refusal), "stream=Stdout")
     answer = await node.kubelet.get(f"{path}?stream=All")
     expect_equal(node, answer.status, 200, "status with stream=All")
 
@@ -165,8 +165,8 @@ async def the_log_of_the_instance_before_can_be_asked_for(node: Node) -> None:
     name = node.runtime.pod_name("web")
     path = f"/containerLogs/default/{name}/main"
     answer = await node.kubelet.get(f"{path}?previous=true")
-    wanted = f'previous terminated container "main" in pod "{name}" not found'
-    expect_equal(node, (answer.status, answer.text), (400, wanted), "previous of the first")
+    refusal = f'previous terminated container "main" in pod "{name}" not found'
+    expect_equal(node, (answer.status, answer.text), (400, refusal), "previous of the first")
     await node.run_until(
         lambda: node.container("web", "main").get("restartCount") == 1,
         within_s=2 * limits.START_S + 10,
@@ -227,8 +227,8 @@ async def following_shows_new_lines_until_the_container_ends(node: Node) -> None
 @conformance(id="logs-ended", rules=["SRV-022.1"], needs=[STATUS])
 async def a_container_that_has_ended_still_has_its_log(node: Node) -> None:
     """The log of a container that has ended is shown, followed or not."""
-    done = container("main", exits(0, after_s=1.0))
-    await node.apply_static(pod("web", done, restartPolicy="Never"))
+    short_lived = container("main", exits(0, after_s=1.0))
+    await node.apply_static(pod("web", short_lived, restartPolicy="Never"))
     await node.run_until(lambda: node.phase("web") == "Succeeded", within_s=limits.START_S + 5)
     path = f"/containerLogs/default/{node.runtime.pod_name('web')}/main"
     for query in ("", "?follow=true"):

@@ -87,8 +87,8 @@ async def a_start_is_counted_with_its_calls(node: Node) -> None:
     expect_metric(node, page, 0, "kubelet_started_pods_errors_total")
     expect_metric(node, page, 1, STARTED, container_type="container")
     expect_metric(node, page, 1, STARTED, container_type="init_container")
-    wanted = {"run_podsandbox": 1, "create_container": 2, "start_container": 2}
-    for call, number in wanted.items():
+    expected_calls = {"run_podsandbox": 1, "create_container": 2, "start_container": 2}
+    for call, number in expected_calls.items():
         expect_metric(node, page, number, CALLS, operation_type=call)
         duration = "kubelet_runtime_operations_duration_seconds_count"
         expect_metric(node, page, number, duration, operation_type=call)
@@ -277,12 +277,12 @@ async def starts_of_api_pods_are_timed_to_what_clients_see(node: Node) -> None:
     expect_metric(node, page, 2, "kubelet_pod_start_total_duration_seconds_count")
     expect_metric(node, page, 2, "kubelet_pod_start_sli_duration_seconds_count")
     expect_at_least(node, page, 1, "kubelet_pod_status_sync_duration_seconds_count")
-    asked = {
+    counts = {
         (dict(labels)["code"], dict(labels)["method"]): number
         for labels, number in page.of("rest_client_requests_total").items()
     }
     for code, method in (("200", "GET"), ("200", "PATCH"), ("201", "POST")):
-        expect(node, asked.get((code, method), 0) >= 1, f"{method} with {code}", asked)
+        expect(node, counts.get((code, method), 0) >= 1, f"{method} with {code}", counts)
 
 
 async def _is_changed(node: Node, name: str) -> None:
@@ -307,8 +307,8 @@ async def refused_pods_are_counted_by_reason(node: Node) -> None:
         within_s=limits.STATUS_PASS_S + limits.START_S,
     )
     page = await metrics(node)
-    found = page.of("kubelet_admission_rejections_total")
-    expect_equal(node, sum(found.values()), 1, f"refusals {found}")
+    rejections = page.of("kubelet_admission_rejections_total")
+    expect_equal(node, sum(rejections.values()), 1, f"refusals {rejections}")
     expect_equal(node, page.of(STARTED), {}, "containers that were started")
 
 
@@ -344,10 +344,10 @@ async def the_logs_of_each_container_have_a_size(node: Node) -> None:
     await node.wait_running("web", "beside")
     await node.run_for(limits.EVICTION_CYCLE_S)
     page = await metrics(node)
-    found = {
+    containers = {
         (dict(labels)["container"], dict(labels)["pod"], dict(labels)["namespace"])
         for labels in page.of("kubelet_container_log_filesystem_used_bytes")
     }
     name = node.runtime.pod_name("web")
-    wanted = {("main", name, "default"), ("beside", name, "default")}
-    expect_equal(node, found, wanted, "containers with a size of logs")
+    expected_containers = {("main", name, "default"), ("beside", name, "default")}
+    expect_equal(node, containers, expected_containers, "containers with a size of logs")

@@ -189,8 +189,8 @@ async def swap_is_shown_where_nobody_tells_of_it(node: Node) -> None:
     text = (await node.kubelet.get("/metrics/resource")).text
     page = scraped(text)
     for name in ("container_swap_usage_bytes", "container_swap_limit_bytes"):
-        found = page.of(name)
-        expect_equal(node, list(found.values()), [0.0], name)
+        samples = page.of(name)
+        expect_equal(node, list(samples.values()), [0.0], name)
         (line,) = [line for line in text.splitlines() if line.startswith(f"{name}{{")]
         expect_equal(node, len(line.rpartition("}")[2].split()), 2, "value and time")
 
@@ -205,9 +205,9 @@ async def swap_is_shown_where_nobody_tells_of_it(node: Node) -> None:
 async def what_is_shown_is_the_whole_configuration(node: Node) -> None:
     """/configz has the headers of requests for manifests as they are, switches that are off, and an
     empty resolvConf; the image service's socket only if it is another than the runtime's."""
-    shown = (await node.kubelet.get("/configz")).json()["kubeletconfig"]
-    expect_equal(node, shown.get("staticPodURLHeader"), HEADERS, "staticPodURLHeader")
-    expect_equal(node, shown.get("resolvConf"), "", "resolvConf")
+    config = (await node.kubelet.get("/configz")).json()["kubeletconfig"]
+    expect_equal(node, config.get("staticPodURLHeader"), HEADERS, "staticPodURLHeader")
+    expect_equal(node, config.get("resolvConf"), "", "resolvConf")
     for switch in ("seccompDefault", "mergeDefaultEvictionSettings", "enableSystemLogQuery"):
-        expect_equal(node, shown.get(switch), False, switch)
-    expect(node, "imageServiceEndpoint" not in shown, "no imageServiceEndpoint", shown)
+        expect_equal(node, config.get(switch), False, switch)
+    expect(node, "imageServiceEndpoint" not in config, "no imageServiceEndpoint", config)

@@ -54,20 +54,20 @@ async def health_tells_its_checks_when_asked(node: Node) -> None:
     for path in ("/healthz", "/healthz/ping", "/healthz/log", "/healthz/syncloop"):
         answer = await node.kubelet.get(path)
         expect_equal(node, (answer.status, answer.text), (200, "ok"), path)
-    told = (await node.kubelet.get("/healthz?verbose")).text.splitlines()
+    check_lines = (await node.kubelet.get("/healthz?verbose")).text.splitlines()
     for name in ("ping", "log", "syncloop"):
-        expect(node, f"[+]{name} ok" in told, f"check {name}", told)
-    expect_equal(node, told[-1], "healthz check passed", "last line")
-    told = (await node.kubelet.get("/healthz?verbose&exclude=log")).text.splitlines()
-    expect(node, "[+]log excluded: ok" in told, "log is excluded", told)
+        expect(node, f"[+]{name} ok" in check_lines, f"check {name}", check_lines)
+    expect_equal(node, check_lines[-1], "healthz check passed", "last line")
+    check_lines = (await node.kubelet.get("/healthz?verbose&exclude=log")).text.splitlines()
+    expect(node, "[+]log excluded: ok" in check_lines, "log is excluded", check_lines)
 
 
 @conformance(id="server-healthz-port", rules=["SRV-002.1"], needs=[STATUS])
 async def the_healthz_port_has_health_only(node: Node) -> None:
     """The healthz port answers /healthz and /healthz/ping, and nothing else."""
-    for path, wanted in (("/healthz", 200), ("/healthz/ping", 200), ("/pods", 404)):
+    for path, expected_status in (("/healthz", 200), ("/healthz/ping", 200), ("/pods", 404)):
         answer = await node.kubelet.get(path, port="healthz")
-        expect_equal(node, answer.status, wanted, f"status of {path}")
+        expect_equal(node, answer.status, expected_status, f"status of {path}")
     for path in ("/healthz/syncloop", "/metrics", "/configz", "/exec/a/b/c"):
         answer = await node.kubelet.get(path, port="healthz")
         expect_equal(node, answer.status, 404, f"status of {path}")
@@ -82,8 +82,8 @@ async def the_healthz_port_has_health_only(node: Node) -> None:
 )
 async def the_configuration_is_shown_with_its_defaults(node: Node) -> None:
     """/configz has the configuration as the file has it, with defaults."""
-    shown = (await node.kubelet.get("/configz")).json()["kubeletconfig"]
-    wanted = {
+    config = (await node.kubelet.get("/configz")).json()["kubeletconfig"]
+    expected = {
         "kind": "KubeletConfiguration",
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "maxPods": 77,
@@ -93,9 +93,9 @@ async def the_configuration_is_shown_with_its_defaults(node: Node) -> None:
         "runtimeRequestTimeout": "2m0s",
         "enableDebuggingHandlers": True,
     }
-    found = {name: shown.get(name) for name in wanted}
-    expect_equal(node, found, wanted, "fields of /configz")
-    expect_equal(node, shown["authentication"]["webhook"]["enabled"], False, "webhook.enabled")
+    fields = {name: config.get(name) for name in expected}
+    expect_equal(node, fields, expected, "fields of /configz")
+    expect_equal(node, config["authentication"]["webhook"]["enabled"], False, "webhook.enabled")
 
 
 @conformance(id="server-resource-metrics", rules=["SRV-031.1", "SRV-031.2"], needs=[STATUS])

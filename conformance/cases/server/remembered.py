@@ -94,8 +94,8 @@ async def a_user_is_more_than_a_name(node: Node) -> None:
         for index in range(len(users)):
             expect_equal(node, await status(node, f"{began}-{index}"), 200, f"{index}, {again}")
     specs = [request.body["spec"] for request in node.api.requests("POST", ACCESS_REVIEWS)]
-    asked = [{k: spec[k] for k in ("uid", "extra") if k in spec} for spec in specs]
-    expect_equal(node, asked, users, "UIDs and extra facts of the reviews")
+    facts = [{k: spec[k] for k in ("uid", "extra") if k in spec} for spec in specs]
+    expect_equal(node, facts, users, "UIDs and extra facts of the reviews")
     expect_equal(node, reviews(node, TOKEN_REVIEWS), len(users), "reviews of tokens")
 
 
@@ -151,8 +151,8 @@ async def answers_about_long_requests_are_not_kept(node: Node) -> None:
     group = "g" * 5000
     node.api.add_user("secret", "alice", group, f"{group}{group}", extra={"x": ["y" * 9000]})
     node.api.allow(user="alice")
-    for path, asked in ((PATH, 1), (f"/logs/{'a' * 10000}", 2), (f"/logs/{'a' * 9000}", 1)):
+    for path, count_due in ((PATH, 1), (f"/logs/{'a' * 10000}", 2), (f"/logs/{'a' * 9000}", 1)):
         before = reviews(node, ACCESS_REVIEWS)
         for _ in range(2):
             await status(node, "secret", path)
-        expect_equal(node, reviews(node, ACCESS_REVIEWS) - before, asked, path[:40])
+        expect_equal(node, reviews(node, ACCESS_REVIEWS) - before, count_due, path[:40])

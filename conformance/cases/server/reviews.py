@@ -31,10 +31,10 @@ async def a_token_is_reviewed_again_when_the_server_has_failed(node: Node) -> No
     server, is not made again: the client gets 401."""
     node.api.add_user("secret", "alice")
     with node.api.fails("POST", TOKEN_REVIEWS, status=500):
-        asked = asyncio.ensure_future(node.kubelet.get("/pods", headers=bearer("secret")))
+        request = asyncio.ensure_future(node.kubelet.get("/pods", headers=bearer("secret")))
         await node.run_for(1.0)
-    await node.run_until(asked.done, within_s=AGAIN_S, what="an answer")
-    expect_equal(node, asked.result().status, 200, "status after reviews that failed")
+    await node.run_until(request.done, within_s=AGAIN_S, what="an answer")
+    expect_equal(node, request.result().status, 200, "status after reviews that failed")
     before = len(node.api.requests("POST", TOKEN_REVIEWS))
     node.api.add_user("other", "bob")
     with node.api.fails("POST", TOKEN_REVIEWS, status=403):
@@ -57,10 +57,10 @@ async def an_access_is_reviewed_again_when_the_server_has_failed(node: Node) -> 
     it: the next request is reviewed anew."""
     node.api.allow(user="system:anonymous")
     with node.api.fails("POST", ACCESS_REVIEWS, status=500):
-        asked = asyncio.ensure_future(node.kubelet.get("/metrics"))
+        request = asyncio.ensure_future(node.kubelet.get("/metrics"))
         await node.run_for(1.0)
-    await node.run_until(asked.done, within_s=AGAIN_S, what="an answer")
-    expect_equal(node, asked.result().status, 200, "status after reviews that failed")
+    await node.run_until(request.done, within_s=AGAIN_S, what="an answer")
+    expect_equal(node, request.result().status, 200, "status after reviews that failed")
     before = len(node.api.requests("POST", ACCESS_REVIEWS))
     with node.api.fails("POST", ACCESS_REVIEWS, status=403):
         answer = await node.kubelet.get("/logs/")

@@ -42,9 +42,9 @@ def scraped(page: str) -> Scraped:
         if line.startswith("# TYPE "):
             _, _, name, kind = line.split(" ")
             types[name] = kind
-        elif (found := _SAMPLE.match(line)) is not None:
-            labels = frozenset(_LABEL.findall(found["labels"] or ""))
-            samples[found["name"], labels] = float(found["value"])
+        elif (match := _SAMPLE.match(line)) is not None:
+            labels = frozenset(_LABEL.findall(match["labels"] or ""))
+            samples[match["name"], labels] = float(match["value"])
     return Scraped(samples, types)
 
 
@@ -68,5 +68,5 @@ def expect_grown(
 
 def expect_at_least(node: Node, page: Scraped, wanted: float, name: str, **labels: str) -> None:
     """Expect a sample of at least this value."""
-    found = page.count(name, **labels)
-    expect(node, found >= wanted, f"{name} {labels or ''}, at least {wanted:g}".strip(), found)
+    value = page.count(name, **labels)
+    expect(node, value >= wanted, f"{name} {labels or ''}, at least {wanted:g}".strip(), value)

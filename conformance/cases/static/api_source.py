@@ -25,8 +25,8 @@ async def pods_of_other_nodes_are_not_run(node: Node) -> None:
     await node.run_for(limits.STATUS_PASS_S)
     names = {c.request.config.metadata.name for c in node.calls("RunPodSandbox")}
     expect_equal(node, names, {"web"}, "pods with a sandbox")
-    written = {r.path.split("/")[-2] for r in node.api.requests("PATCH", "/pods/.*/status$")}
-    expect_equal(node, written, {"web"}, "pods whose status was written")
+    with_patches = {r.path.split("/")[-2] for r in node.api.requests("PATCH", "/pods/.*/status$")}
+    expect_equal(node, with_patches, {"web"}, "pods whose status was written")
 
 
 @conformance(
@@ -57,8 +57,8 @@ async def a_new_sandbox_has_the_newest_labels_and_annotations(node: Node) -> Non
         expect_equal(node, marks.get("v"), "2", f"the mark of {name} at its second sandbox")
         expect_equal(node, second.annotations.get(SOURCE), "api", f"source of {name}")
         expect(node, first.annotations.get(SEEN), "config.seen", dict(first.annotations))
-        seen = second.annotations.get(SEEN)
-        expect_equal(node, seen, first.annotations.get(SEEN), f"config.seen of {name}")
+        seen_mark = second.annotations.get(SEEN)
+        expect_equal(node, seen_mark, first.annotations.get(SEEN), f"config.seen of {name}")
 
 
 @conformance(id="vanished-and-replaced", rules=["SRC-060.2", "SRC-060.3"], needs=[API])
@@ -108,8 +108,8 @@ async def a_status_that_changes_with_a_label_is_seen(node: Node) -> None:
 async def dead_containers_of_an_evicted_pod_are_removed(node: Node) -> None:
     """When the API shows a pod as evicted its dead containers are removed at once; those that run
     stay."""
-    done = container("done", exits(0))
-    await node.api.create_pod(pod("web", container("main"), done, restartPolicy="Never"))
+    short_lived = container("done", exits(0))
+    await node.api.create_pod(pod("web", container("main"), short_lived, restartPolicy="Never"))
     await node.run_until(
         lambda: "terminated" in node.api.container("web", "done").get("state", {}),
         within_s=limits.START_S,

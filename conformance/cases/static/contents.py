@@ -19,8 +19,8 @@ async def posted(node: Node, *names: str) -> list[dict[str, Any]]:
     """The bodies with which the mirrors of these static pods were posted first."""
 
     def bodies(name: str) -> list[dict[str, Any]]:
-        found = node.api.requests("POST", "/pods$")
-        return [r.body for r in found if r.body["metadata"]["name"] == f"{name}-{node.name}"]
+        requests = node.api.requests("POST", "/pods$")
+        return [r.body for r in requests if r.body["metadata"]["name"] == f"{name}-{node.name}"]
 
     await node.run_until(
         lambda: all(bodies(name) for name in names),
@@ -50,7 +50,7 @@ async def a_static_pod_has_the_defaults_of_an_api_server(node: Node) -> None:
     await node.apply_static(pod("short", grace_s=-5))
     web, short = await posted(node, "web", "short")
     spec = web["spec"]
-    wanted = {
+    expected = {
         "restartPolicy": "Always",
         "terminationGracePeriodSeconds": 30,
         "dnsPolicy": "ClusterFirst",
@@ -58,7 +58,7 @@ async def a_static_pod_has_the_defaults_of_an_api_server(node: Node) -> None:
         "schedulerName": "default-scheduler",
         "nodeName": node.name,
     }
-    expect_equal(node, {key: spec.get(key) for key in wanted}, wanted, "fields of the spec")
+    expect_equal(node, {key: spec.get(key) for key in expected}, expected, "fields of the spec")
     requests = spec["containers"][0]["resources"]["requests"]
     expect_equal(node, requests, {"cpu": "1m", "memory": "107374182400m"}, "requests")
     expect_equal(node, short["spec"]["terminationGracePeriodSeconds"], 1, "grace period of short")
@@ -70,12 +70,12 @@ async def a_static_pod_has_the_defaults_of_an_api_server(node: Node) -> None:
 async def a_static_pod_tolerates_all_that_evicts(node: Node) -> None:
     """A static pod tolerates every NoExecute taint, beside what its manifest tolerates, and not
     twice where the manifest says so."""
-    mine = {"key": "mine", "operator": "Exists"}
-    await node.apply_static(pod("web", tolerations=[mine]))
-    await node.apply_static(pod("said", tolerations=[NO_EXECUTE, mine]))
-    web, said = await posted(node, "web", "said")
-    expect_equal(node, web["spec"]["tolerations"], [mine, NO_EXECUTE], "tolerations of web")
-    expect_equal(node, said["spec"]["tolerations"], [NO_EXECUTE, mine], "tolerations of said")
+    own = {"key": "mine", "operator": "Exists"}
+    await node.apply_static(pod("web", tolerations=[own]))
+    await node.apply_static(pod("said", tolerations=[NO_EXECUTE, own]))
+    web, plain = await posted(node, "web", "said")
+    expect_equal(node, web["spec"]["tolerations"], [own, NO_EXECUTE], "tolerations of web")
+    expect_equal(node, plain["spec"]["tolerations"], [NO_EXECUTE, own], "tolerations of said")
 
 
 @conformance(
@@ -94,8 +94,8 @@ async def a_manifest_saved_from_a_cluster_runs(node: Node) -> None:
     await node.wait_running("web")
     (body,) = await posted(node, "web")
     uid = node.calls("RunPodSandbox", pod="web")[0].uid
-    found = body["metadata"]["annotations"]
-    expect_equal(node, (found[HASH], found[SOURCE]), (uid, "file"), "config.hash, config.source")
+    notes = body["metadata"]["annotations"]
+    expect_equal(node, (notes[HASH], notes[SOURCE]), (uid, "file"), "config.hash, config.source")
     expect_equal(node, body["spec"]["nodeName"], node.name, "nodeName")
     await node.run_until(
         lambda: node.api.phase("web") == "Running",
@@ -120,12 +120,12 @@ async def pods_of_the_same_name_live_in_two_namespaces(node: Node) -> None:
     )
     await node.run_for(limits.STATUS_PASS_S)
     spaces = [c.request.config.metadata.namespace for c in node.calls("RunPodSandbox", pod="web")]
-    wanted = ["default", "kube-system"]
-    expect_equal(node, sorted(spaces), wanted, "namespaces of the sandboxes")
-    made = sorted(r.path.split("/")[4] for r in created(node))
-    expect_equal(node, made, wanted, "namespaces of the posted mirrors")
-    shown = {r.path.split("/")[4] for r in node.api.requests("PATCH", "/pods/web-.*/status")}
-    expect_equal(node, sorted(shown), wanted, "namespaces of the mirrors with a status")
+    expected = ["default", "kube-system"]
+    expect_equal(node, sorted(spaces), expected, "namespaces of the sandboxes")
+    posted_to = sorted(r.path.split("/")[4] for r in created(node))
+    expect_equal(node, posted_to, expected, "namespaces of the posted mirrors")
+    patched = {r.path.split("/")[4] for r in node.api.requests("PATCH", "/pods/web-.*/status")}
+    expect_equal(node, sorted(patched), expected, "namespaces of the mirrors with a status")
     deleted = [r.path for r in node.api.requests("DELETE", "/pods/web-")]
     expect_equal(node, deleted, [], "deleted mirrors")
 
@@ -177,8 +177,8 @@ async def removed_pods_have_the_grace_of_their_spec(node: Node) -> None:
         within_s=limits.NOTICE_S + limits.STOP_S,
         what="all three pods are stopped",
     )
-    seen = {n: node.calls("StopContainer", pod=n)[0].request.timeout for n in graces}
-    expect_equal(node, seen, {"none": 30, "zero": 2, "seven": 7}, "timeouts of StopContainer")
+    timeouts = {n: node.calls("StopContainer", pod=n)[0].request.timeout for n in graces}
+    expect_equal(node, timeouts, {"none": 30, "zero": 2, "seven": 7}, "timeouts of StopContainer")
     ran = node.calls("ExecSync", pod="seven")
     expect_equal(node, len(ran), 1, "preStop hooks")
 
@@ -246,10 +246,10 @@ async def amounts_are_read_as_they_are_written_in_json(node: Node) -> None:
         of_limits = [limits[name] for name in ("ephemeral-storage", "cpu", "memory")]
         return [requests["cpu"], requests["memory"], *of_limits, size]
 
-    wanted = ["1e-3", "1e3", "2e21", "1", "1e9", "1000000000100u"]
-    expect_equal(node, amounts(in_json), wanted, "amounts of the JSON manifest")
-    wanted = ["1m", "1k", "2e+21", "1", "1G", "1000000000100u"]
-    expect_equal(node, amounts(in_yaml), wanted, "amounts of the YAML manifest")
+    expected_amounts = ["1e-3", "1e3", "2e21", "1", "1e9", "1000000000100u"]
+    expect_equal(node, amounts(in_json), expected_amounts, "amounts of the JSON manifest")
+    expected_amounts = ["1m", "1k", "2e+21", "1", "1G", "1000000000100u"]
+    expect_equal(node, amounts(in_yaml), expected_amounts, "amounts of the YAML manifest")
     addresses = in_json["status"].get("podIPs")
     expect_equal(node, addresses, [{"ip": "10.9.8.7"}], "addresses of the status")
     old = [key for key in in_json["metadata"]["annotations"] if "init-containers" in key]

@@ -114,8 +114,8 @@ async def files_are_read_in_the_order_of_their_names(node: Node) -> None:
     await node.kubelet.start()
     await node.wait_running("web")
     await node.run_for(limits.NOTICE_S)
-    seen = [c.request.config.labels.get("file") for c in node.calls("RunPodSandbox", pod="web")]
-    expect_equal(node, seen, ["3"], "labels of the sandboxes of web")
+    files = [c.request.config.labels.get("file") for c in node.calls("RunPodSandbox", pod="web")]
+    expect_equal(node, files, ["3"], "labels of the sandboxes of web")
 
 
 @conformance(id="static-broken-not-at-once", rules=["SRC-005.2", "SRC-008.3"], needs=[STATUS])

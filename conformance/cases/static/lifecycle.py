@@ -67,8 +67,8 @@ async def any_edit_of_the_spec_makes_another_pod(node: Node) -> None:
     uids = [c.uid for c in node.calls("RunPodSandbox", pod="web")]
     expect_equal(node, len(set(uids)), 3, "different UIDs")
     values = [c.request.config.envs for c in node.calls("CreateContainer", pod="web")]
-    seen = [next(e.value for e in envs if e.key == "A") for envs in values]
-    expect_equal(node, seen, [b"1", b"2", b"2"], "values of the variable A in the three pods")
+    texts = [next(e.value for e in envs if e.key == "A") for envs in values]
+    expect_equal(node, texts, [b"1", b"2", b"2"], "values of the variable A in the three pods")
 
 
 @conformance(id="static-two-edits", rules=["MIRR-004", "LIFE-030"], needs=[STATUS])

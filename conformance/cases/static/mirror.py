@@ -31,15 +31,15 @@ def mirror_uid(node: Node, name: str) -> str:
 
 def deletions(node: Node, name: str) -> list[Any]:
     """The kubelet's requests that deleted the pod of that name in the API."""
-    found = node.api.requests("DELETE", f"/pods/{node.runtime.pod_name(name)}$")
-    return [r for r in found if r.status < 300]
+    requests = node.api.requests("DELETE", f"/pods/{node.runtime.pod_name(name)}$")
+    return [r for r in requests if r.status < 300]
 
 
 def expect_deleted_as_orphan(node: Node, name: str) -> None:
     """Fail unless the mirror was deleted with grace 0 and whatever its UID is."""
     body = deletions(node, name)[-1].body
-    seen = (body.get("gracePeriodSeconds"), (body.get("preconditions") or {}).get("uid"))
-    expect_equal(node, seen, (0, None), "grace period and UID in the DELETE")
+    fields = (body.get("gracePeriodSeconds"), (body.get("preconditions") or {}).get("uid"))
+    expect_equal(node, fields, (0, None), "grace period and UID in the DELETE")
 
 
 @conformance(
@@ -78,8 +78,8 @@ async def the_mirror_shows_the_status_of_the_static_pod(node: Node) -> None:
     that was observed: a static pod has none."""
     await node.apply_static(pod("web"))
     await mirror_running(node, "web")
-    shown = node.api.container("web", "main")
-    expect(node, shown["ready"] and "running" in shown["state"], "main is ready", shown)
+    row = node.api.container("web", "main")
+    expect(node, row["ready"] and "running" in row["state"], "main is ready", row)
     mirror = node.api.pod("web") or {}
     expect(node, mirror["status"].get("podIP"), "podIP")
     expect_equal(node, mirror["metadata"].get("generation"), 1, "generation")
@@ -97,8 +97,10 @@ async def the_status_waits_for_the_mirror(node: Node) -> None:
         await node.run_for(limits.STATUS_PASS_S + 1)
         expect_equal(node, node.api.pod("web"), None, "mirror")
         for method in ("GET", "PATCH"):
-            asked = node.api.requests(method, f"/pods/web-{node.name}")
-            expect_equal(node, [r.path for r in asked], [], f"{method} of a pod that is not there")
+            sent_requests = node.api.requests(method, f"/pods/web-{node.name}")
+            expect_equal(
+                node, [r.path for r in sent_requests], [], f"{method} of a pod that is not there"
+            )
     await node.run_until(
         lambda: node.api.pod("web"), within_s=limits.restart_after(20).high_s, what="a mirror"
     )
@@ -163,8 +165,8 @@ async def the_mirror_goes_after_the_containers(node: Node) -> None:
     expect(node, stop.ended_s is not None, "the container has stopped")
     expect_equal(node, stop.request.timeout, 8, "timeout of StopContainer")
     expect_deleted_as_orphan(node, "web")
-    written = [r.body["status"].get("phase") for r in node.api.requests("PATCH", "/pods/web-")]
-    expect(node, "Failed" not in written, "no phase Failed for a removed static pod", written)
+    phases = [r.body["status"].get("phase") for r in node.api.requests("PATCH", "/pods/web-")]
+    expect(node, "Failed" not in phases, "no phase Failed for a removed static pod", phases)
 
 
 @conformance(
@@ -263,10 +265,10 @@ async def an_edit_replaces_the_mirror_when_the_new_pod_starts(node: Node) -> Non
     labels = (node.api.pod("web") or {})["metadata"].get("labels")
     expect_equal(node, labels, {"v": "2"}, "labels of the new mirror")
     (deleted,) = deletions(node, "web")
-    seen = (deleted.body.get("gracePeriodSeconds"), deleted.body["preconditions"].get("uid"))
-    expect_equal(node, seen, (0, uid), "grace period and UID in the DELETE")
-    made = [r for r in node.api.requests("POST", "/pods$") if r.status < 300][-1]
-    gap_s = made.started_s - deleted.ended_s
+    fields = (deleted.body.get("gracePeriodSeconds"), deleted.body["preconditions"].get("uid"))
+    expect_equal(node, fields, (0, uid), "grace period and UID in the DELETE")
+    creation = [r for r in node.api.requests("POST", "/pods$") if r.status < 300][-1]
+    gap_s = creation.started_s - deleted.ended_s
     expect(node, 0 <= gap_s <= 0.5 + node.slack_s, "the POST right after the DELETE", f"{gap_s} s")
 
 
@@ -370,8 +372,8 @@ def without_times(status: dict[str, Any]) -> dict[str, Any]:
 async def the_mirror_of_a_finished_pod_stays_as_it_is(node: Node) -> None:
     """A static pod that has finished keeps its mirror and shows how it ended: none is made again,
     nothing is started, also after a restart of the kubelet; with its manifest it goes."""
-    done = container("main", exits(0, after_s=1, message="done"))
-    await node.apply_static(pod("web", done, restartPolicy="Never"))
+    short_lived = container("main", exits(0, after_s=1, message="done"))
+    await node.apply_static(pod("web", short_lived, restartPolicy="Never"))
     await node.run_until(
         lambda: node.api.phase("web") == "Succeeded",
         within_s=1 + limits.START_S + limits.STATUS_PASS_S + limits.NOTICE_S,
@@ -387,8 +389,8 @@ async def the_mirror_of_a_finished_pod_stays_as_it_is(node: Node) -> None:
     after = dict((node.api.pod("web") or {})["status"])
     for field in ("phase", "containerStatuses"):
         expect_equal(node, after[field], before[field], f"{field} after the restart")
-    made = [r for r in node.api.requests("POST", "/pods$")[posts:] if r.status == 201]
-    expect_equal(node, made, [], "mirrors made")
+    new_mirrors = [r for r in node.api.requests("POST", "/pods$")[posts:] if r.status == 201]
+    expect_equal(node, new_mirrors, [], "mirrors made")
     expect_equal(node, node.count("StartContainer"), 1, "starts")
     await node.remove_static("web")
     await node.run_until(

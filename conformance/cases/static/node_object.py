@@ -124,7 +124,7 @@ async def all_mirrors_follow_as_soon_as_the_node_is_known(node: Node) -> None:
         )
     await node.run_for(limits.NOTICE_S)
     posts = [r for r in node.api.requests("POST", "/pods$") if r.status == 201]
-    made = sorted(str(r.body["metadata"]["name"]) for r in posts)
-    wanted = sorted(node.runtime.pod_name(name) for name in (*names, "old"))
-    expect_equal(node, made, wanted, "mirrors made")
+    mirror_names = sorted(str(r.body["metadata"]["name"]) for r in posts)
+    expected_names = sorted(node.runtime.pod_name(name) for name in (*names, "old"))
+    expect_equal(node, mirror_names, expected_names, "mirrors made")
     expect_equal(node, (node.api.pod("old") or {})["metadata"]["uid"], uid, "UID of the old one")

@@ -197,9 +197,9 @@ async def a_static_pod_gets_name_namespace_and_annotations(node: Node) -> None:
     notes = dict(sandbox.annotations)
     expect_equal(node, notes.get("kubernetes.io/config.hash"), metadata.uid, "config.hash")
     expect_equal(node, notes.get("kubernetes.io/config.source"), "file", "config.source")
-    seen = notes.get("kubernetes.io/config.seen", "")
+    seen_at = notes.get("kubernetes.io/config.seen", "")
     zoned = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(Z|[+-]\d\d:\d\d)"
-    expect(node, re.fullmatch(zoned, seen), "config.seen with nine fractional digits", seen)
+    expect(node, re.fullmatch(zoned, seen_at), "config.seen with nine fractional digits", seen_at)
     expect(
         node,
         len(metadata.uid) == 32 and set(metadata.uid) <= set("0123456789abcdef"),

@@ -44,7 +44,7 @@ async def a_pod_behind_a_url_runs(node: Node) -> None:
     changes nothing."""
     await run_one(node)
     await until_asked(node, more=4)
-    times = [asked.at_s for asked in node.web.asked]
+    times = [request.at_s for request in node.web.asked]
     expect_spans(node, times[-4:], [Span(PERIOD_S, PERIOD_S + 0.5)] * 3, "requests for the URL")
     expect_equal(node, node.count("StartContainer", pod="web"), 1, "starts")
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
@@ -57,7 +57,7 @@ async def a_pod_behind_a_url_runs(node: Node) -> None:
 async def the_url_is_asked_as_often_as_configured(node: Node) -> None:
     """With httpCheckFrequency 5s the URL is asked every 5 s."""
     await node.run_for(21)
-    times = [asked.at_s for asked in node.web.asked]
+    times = [request.at_s for request in node.web.asked]
     expect_spans(node, times, [Span(5, 5.5)] * 3, "requests for the URL")
 
 
@@ -68,8 +68,8 @@ async def the_url_is_asked_as_often_as_configured(node: Node) -> None:
 async def all_headers_are_sent(node: Node) -> None:
     """Each value of each header of the configuration is sent."""
     await run_one(node)
-    sent = sorted(pair for pair in node.web.asked[-1].headers if pair[0].startswith("X-"))
-    expect_equal(node, sent, [("X-Node", "n"), ("X-Token", "a"), ("X-Token", "b")], "headers")
+    headers = sorted(pair for pair in node.web.asked[-1].headers if pair[0].startswith("X-"))
+    expect_equal(node, headers, [("X-Node", "n"), ("X-Token", "a"), ("X-Token", "b")], "headers")
 
 
 @conformance(id="url-slow", rules=["SRC-020.3"], needs=WEB, node_config=CONFIG)

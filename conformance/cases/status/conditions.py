@@ -20,14 +20,14 @@ def status(node: Node, name: str = "web") -> dict[str, Any]:
 
 def condition(node: Node, kind: str, name: str = "web") -> dict[str, Any]:
     """The pod's condition of that type at the API; {} when there is none."""
-    found = status(node, name).get("conditions") or []
-    return next((dict(c) for c in found if c["type"] == kind), {})
+    conditions = status(node, name).get("conditions") or []
+    return next((dict(c) for c in conditions if c["type"] == kind), {})
 
 
 def words(node: Node, kind: str) -> tuple[Any, Any, Any]:
     """Status, reason and message of a condition."""
-    found = condition(node, kind)
-    return found.get("status"), found.get("reason"), found.get("message")
+    row = condition(node, kind)
+    return row.get("status"), row.get("reason"), row.get("message")
 
 
 async def until(node: Node, kind: str, wanted: str, within_s: float = limits.START_S) -> None:
@@ -41,8 +41,8 @@ async def until(node: Node, kind: str, wanted: str, within_s: float = limits.STA
 
 async def set_condition(node: Node, kind: str, value: str) -> None:
     """Write a condition of the pod as a controller does: the others stay as they are."""
-    others = [c for c in status(node).get("conditions") or [] if c["type"] != kind]
-    patch = {"status": {"conditions": [*others, {"type": kind, "status": value}]}}
+    other_conditions = [c for c in status(node).get("conditions") or [] if c["type"] != kind]
+    patch = {"status": {"conditions": [*other_conditions, {"type": kind, "status": value}]}}
     await node.api.patch_pod("web", patch, status=True)
 
 
@@ -61,9 +61,9 @@ async def unready_containers_are_named(node: Node) -> None:
         within_s=limits.START_S,
         what="late runs",
     )
-    wanted = ("False", "ContainersNotReady", "containers with unready status: [late]")
-    expect_equal(node, words(node, "ContainersReady"), wanted, "ContainersReady")
-    expect_equal(node, words(node, "Ready"), wanted, "Ready")
+    expected_words = ("False", "ContainersNotReady", "containers with unready status: [late]")
+    expect_equal(node, words(node, "ContainersReady"), expected_words, "ContainersReady")
+    expect_equal(node, words(node, "Ready"), expected_words, "Ready")
     await until(node, "Ready", "True", 5 + limits.NOTICE_S)
     expect_equal(node, words(node, "ContainersReady"), ("True", None, None), "ContainersReady")
 
@@ -78,8 +78,8 @@ async def a_readiness_gate_is_waited_for(node: Node) -> None:
     await node.api.create_pod(pod("web", readinessGates=[{"conditionType": GATE}]))
     await until(node, "ContainersReady", "True")
     missing = f'corresponding condition of pod readiness gate "{GATE}" does not exist.'
-    wanted = ("False", "ReadinessGatesNotReady", missing)
-    expect_equal(node, words(node, "Ready"), wanted, "Ready without the condition")
+    expected_words = ("False", "ReadinessGatesNotReady", missing)
+    expect_equal(node, words(node, "Ready"), expected_words, "Ready without the condition")
     await set_condition(node, GATE, "False")
     await node.run_until(
         lambda: "is not" in (condition(node, "Ready").get("message") or ""),
@@ -109,8 +109,8 @@ async def init_containers_that_are_not_done_are_named(node: Node) -> None:
         what="i1 has ended",
     )
     message = "containers with incomplete status: [i2]"
-    wanted = ("False", "ContainersNotInitialized", message)
-    expect_equal(node, words(node, "Initialized"), wanted, "Initialized")
+    expected_words = ("False", "ContainersNotInitialized", message)
+    expect_equal(node, words(node, "Initialized"), expected_words, "Initialized")
     message = "containers with unready status: [main]"
     expect_equal(node, words(node, "ContainersReady")[2], message, "message of ContainersReady")
     await until(node, "Initialized", "True", 3 + limits.START_S)
@@ -158,9 +158,9 @@ async def a_finished_pod_is_not_ready(node: Node) -> None:
     )
     for kind in ("Ready", "ContainersReady"):
         expect_equal(node, words(node, kind)[:2], ("False", "PodCompleted"), kind)
-        found = condition(node, kind, "bad")
-        seen = (found.get("status"), found.get("reason"))
-        expect_equal(node, seen, ("False", "PodFailed"), f"{kind} of bad")
+        row = condition(node, kind, "bad")
+        row_fields = (row.get("status"), row.get("reason"))
+        expect_equal(node, row_fields, ("False", "PodFailed"), f"{kind} of bad")
     expect_equal(node, words(node, "Initialized")[:2], ("True", "PodCompleted"), "Initialized")
 
 
@@ -179,8 +179,8 @@ async def times_move_only_with_what_they_are_about(node: Node) -> None:
     kinds = ("PodScheduled", "Initialized", "PodReadyToStartContainers")
 
     def times() -> list[Any]:
-        found = [condition(node, kind).get("lastTransitionTime") for kind in kinds]
-        return [status(node).get("startTime"), *found]
+        transition_times = [condition(node, kind).get("lastTransitionTime") for kind in kinds]
+        return [status(node).get("startTime"), *transition_times]
 
     before = times()
     ready_since = condition(node, "Ready")["lastTransitionTime"]
@@ -257,8 +257,8 @@ async def the_generation_that_was_seen_is_told(node: Node) -> None:
         what="observedGeneration 2",
     )
     await until(node, "Ready", "True", 2 * limits.START_S)
-    seen = {c["type"]: c.get("observedGeneration") for c in status(node)["conditions"]}
-    expect_equal(node, set(seen.values()), {2}, "observedGeneration of the conditions")
+    generations = {c["type"]: c.get("observedGeneration") for c in status(node)["conditions"]}
+    expect_equal(node, set(generations.values()), {2}, "observedGeneration of the conditions")
 
 
 @conformance(id="default-waiting-reasons", rules=["LIFE-170", "LIFE-161"], needs=[API, FAULTS])
@@ -300,6 +300,6 @@ async def a_container_that_has_crashed_is_not_ready(node: Node) -> None:
     )
     main = node.api.container("web", "main")
     expect_equal(node, (main["ready"], main.get("started")), (False, False), "ready and started")
-    wanted = ("False", "ContainersNotReady", "containers with unready status: [main]")
-    expect_equal(node, words(node, "Ready"), wanted, "Ready")
+    expected_words = ("False", "ContainersNotReady", "containers with unready status: [main]")
+    expect_equal(node, words(node, "Ready"), expected_words, "Ready")
     expect_equal(node, node.api.container("web", "calm")["ready"], True, "ready of calm")

@@ -16,8 +16,8 @@ API, FAULTS, KILL = Feature.API, Feature.FAULTS, Feature.OUTSIDE_KILL
 
 def written(node: Node, name: str = "web") -> list[dict[str, Any]]:
     """The statuses in the patches of that pod."""
-    found = node.api.requests("PATCH", f"/pods/{name}/status$")
-    return [r.body["status"] for r in found if r.status < 300]
+    requests = node.api.requests("PATCH", f"/pods/{name}/status$")
+    return [r.body["status"] for r in requests if r.status < 300]
 
 
 @conformance(id="phase-waits-for-the-end", rules=["STAT-027.1"], needs=[API])
@@ -54,8 +54,8 @@ async def an_evicted_pod_is_shown_as_disrupted_when_it_has_ended(node: Node) -> 
             what="Failed",
         )
     await node.run_for(limits.STATUS_PASS_S)
-    seen = (node.api.phase("web"), status(node).get("reason"))
-    expect_equal(node, seen, ("Failed", "Evicted"), "phase and reason")
+    ending = (node.api.phase("web"), status(node).get("reason"))
+    expect_equal(node, ending, ("Failed", "Evicted"), "phase and reason")
     expect_equal(node, condition(node, "DisruptionTarget").get("status"), "True", "the condition")
     first = next(
         body
@@ -168,6 +168,6 @@ async def a_container_that_ended_for_good_is_never_shown_otherwise(node: Node) -
     await node.runtime.forget("web", container="done")
     for _ in range(20):
         await node.run_for(0.5)
-        shown = node.api.container("web", "done")["state"]
-        code = (shown.get("terminated") or {}).get("exitCode")
+        state = node.api.container("web", "done")["state"]
+        code = (state.get("terminated") or {}).get("exitCode")
         expect_equal(node, code, 3, "exit code of done")

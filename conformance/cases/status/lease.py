@@ -21,8 +21,8 @@ PERIOD_S = 10.4  # NODE-040: a quarter of 40 s, and 4 %
 def lease(node: Node) -> dict[str, Any]:
     """The lease of the node; {} when there is none."""
     store = node.api.fake.store
-    found = store.items("leases.coordination.k8s.io", "kube-node-lease")
-    return next((dict(one) for one in found if one["metadata"]["name"] == node.name), {})
+    leases = store.items("leases.coordination.k8s.io", "kube-node-lease")
+    return next((dict(item) for item in leases if item["metadata"]["name"] == node.name), {})
 
 
 def renewals(node: Node) -> list[float]:
@@ -44,14 +44,14 @@ async def until_leased(node: Node) -> dict[str, Any]:
 async def the_lease_names_its_holder_and_its_owner(node: Node) -> None:
     """The kubelet reads its lease, which is not there, and makes it: held by the node for 40 s,
     renewed now, with microseconds, and owned by the Node object."""
-    made = await until_leased(node)
-    spec = made["spec"]
+    own = await until_leased(node)
+    spec = own["spec"]
     expect_equal(node, spec["holderIdentity"], node.name, "holderIdentity")
     expect_equal(node, spec["leaseDurationSeconds"], 40, "leaseDurationSeconds")
     expect_equal(node, len(spec["renewTime"]), len("2026-01-02T03:04:05.678901Z"), "renewTime")
-    (owner,) = made["metadata"].get("ownerReferences", [{}])
-    wanted = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.api.node_uid()}
-    expect_equal(node, {key: owner.get(key) for key in wanted}, wanted, "owner")
+    (owner,) = own["metadata"].get("ownerReferences", [{}])
+    expected = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.api.node_uid()}
+    expect_equal(node, {key: owner.get(key) for key in expected}, expected, "owner")
     first = node.api.requests("GET", THE_LEASE)[0].started_s
     post = node.api.requests("POST", COLLECTION)[-1].started_s
     expect(node, first <= post, "a read of the lease before it is made", (first, post))
@@ -81,9 +81,9 @@ async def the_nodes_of_a_cluster_do_not_renew_together(node: Node) -> None:
         lambda: len(renewals(node)) >= 9, within_s=10 * 104 + 10, what="nine renewals"
     )
     gaps = [later - earlier for earlier, later in pairwise(renewals(node))]
-    shown = [round(gap, 2) for gap in gaps]
-    expect(node, max(gaps) - min(gaps) > 0.4, "gaps that differ", shown)
-    expect(node, all(100 <= gap <= 104.5 + node.slack_s for gap in gaps), "100 to 104 s", shown)
+    rounded = [round(gap, 2) for gap in gaps]
+    expect(node, max(gaps) - min(gaps) > 0.4, "gaps that differ", rounded)
+    expect(node, all(100 <= gap <= 104.5 + node.slack_s for gap in gaps), "100 to 104 s", rounded)
 
 
 @conformance(
@@ -92,8 +92,8 @@ async def the_nodes_of_a_cluster_do_not_renew_together(node: Node) -> None:
 )  # fmt: skip
 async def the_duration_of_the_lease_sets_its_renewals(node: Node) -> None:
     """A lease of 20 s says so, and is renewed every 5 to 5.2 s."""
-    made = await until_leased(node)
-    expect_equal(node, made["spec"]["leaseDurationSeconds"], 20, "leaseDurationSeconds")
+    own = await until_leased(node)
+    expect_equal(node, own["spec"]["leaseDurationSeconds"], 20, "leaseDurationSeconds")
     await node.run_until(
         lambda: len(renewals(node)) >= 4, within_s=4 * 5.2 + 2, what="four renewals"
     )
@@ -106,7 +106,7 @@ async def the_duration_of_the_lease_sets_its_renewals(node: Node) -> None:
 async def a_restarted_kubelet_goes_on_with_its_lease(node: Node) -> None:
     """A kubelet that is started again makes no second lease: it renews the one that is there, and
     corrects its duration."""
-    made = await until_leased(node)
+    own = await until_leased(node)
     posts = len(node.api.requests("POST", COLLECTION))
     await node.kubelet.restart(nodeLeaseDurationSeconds=60)
     await node.run_until(
@@ -115,7 +115,7 @@ async def a_restarted_kubelet_goes_on_with_its_lease(node: Node) -> None:
         what="the new duration",
     )
     expect_equal(node, len(node.api.requests("POST", COLLECTION)), posts, "leases made")
-    expect_equal(node, lease(node)["metadata"]["uid"], made["metadata"]["uid"], "UID of the lease")
+    expect_equal(node, lease(node)["metadata"]["uid"], own["metadata"]["uid"], "UID of the lease")
 
 
 @conformance(id="lease-write-fails", rules=["NODE-041.2"], needs=[API])
@@ -165,12 +165,12 @@ async def a_lease_that_somebody_else_changed_is_read_and_renewed(node: Node) -> 
 @conformance(id="lease-deleted", rules=["NODE-041.1", "NODE-040.3"], needs=[API])
 async def a_lease_that_was_deleted_is_made_again(node: Node) -> None:
     """When the lease is gone, the next renewal makes a new one, with the Node as its owner."""
-    made = await until_leased(node)
+    deleted_lease = await until_leased(node)
     await node.api.send("DELETE", f"{LEASES}/{node.name}", {})
     await node.run_until(
         lambda: (
-            lease(node).get("metadata", {}).get("uid", made["metadata"]["uid"])
-            != made["metadata"]["uid"]
+            lease(node).get("metadata", {}).get("uid", deleted_lease["metadata"]["uid"])
+            != deleted_lease["metadata"]["uid"]
         ),
         within_s=PERIOD_S + 2,
         what="another lease",

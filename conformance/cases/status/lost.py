@@ -46,8 +46,8 @@ async def a_running_container_that_vanished_counts_as_a_restart(node: Node) -> N
         what="restart count 1",
     )
     last = node.container("web", "main").get("lastState", {}).get("terminated", {})
-    seen = (last.get("exitCode"), last.get("reason"))
-    expect_equal(node, seen, (137, "ContainerStatusUnknown"), "exit code, reason of the lost one")
+    fields = (last.get("exitCode"), last.get("reason"))
+    expect_equal(node, fields, (137, "ContainerStatusUnknown"), "exit code, reason of the lost one")
 
 
 @conformance(id="exit-code-not-forgotten", rules=["LIFE-173", "STAT-029"], needs=[STATUS])
@@ -81,9 +81,9 @@ async def a_pod_deleted_before_it_ran_fails(node: Node) -> None:
         lambda: node.api.phase("web") == "Failed", within_s=2 + limits.STOP_S, what="Failed"
     )
     ended = node.api.container("web", "main")["state"].get("terminated", {})
-    seen = (ended.get("exitCode"), ended.get("reason"), ended.get("message"))
+    fields = (ended.get("exitCode"), ended.get("reason"), ended.get("message"))
     text = "The container could not be located when the pod was terminated"
-    expect_equal(node, seen, (137, "ContainerStatusUnknown", text), "exit code, reason, message")
+    expect_equal(node, fields, (137, "ContainerStatusUnknown", text), "exit code, reason, message")
     await node.api.patch_pod("web", {"metadata": {"finalizers": None}})
 
 
@@ -94,7 +94,7 @@ async def a_pod_that_vanished_from_the_api_is_stopped_and_its_name_is_free(node:
     await node.api.create_pod(pod("web", container("main", runs(stop_takes_s=4)), grace_s=7))
     await api_running(node, "web")
     old = (node.api.pod("web") or {})["metadata"]["uid"]
-    gone = str(node.api.container("web", "main")["containerID"])
+    old_id = str(node.api.container("web", "main")["containerID"])
     await node.api.delete_pod("web", grace_s=0)
     await node.api.create_pod(pod("web", container("main"), grace_s=7))
     await node.run_until(
@@ -114,9 +114,9 @@ async def a_pod_that_vanished_from_the_api_is_stopped_and_its_name_is_free(node:
     expect_equal(node, node.api.phase("web"), "Running", "phase of the new pod")
     new = (node.api.pod("web") or {})["metadata"]["uid"]
     patches = node.api.requests("PATCH", "/pods/web/status")
-    written = {r.body["metadata"]["uid"] for r in patches if r.status < 300}
-    expect_equal(node, written, {old, new}, "UIDs in the patches of statuses that were accepted")
-    mixed = [r.body for r in patches if r.body["metadata"]["uid"] == new and gone in str(r.body)]
+    uids = {r.body["metadata"]["uid"] for r in patches if r.status < 300}
+    expect_equal(node, uids, {old, new}, "UIDs in the patches of statuses that were accepted")
+    mixed = [r.body for r in patches if r.body["metadata"]["uid"] == new and old_id in str(r.body)]
     expect_equal(node, mixed, [], "patches of the new pod with the container of the old one")
 
 
@@ -127,7 +127,7 @@ async def a_late_status_is_not_written_to_a_new_pod_of_that_name(node: Node) -> 
     ends = container("main", in_turn(exits(1, after_s=3), runs()))
     await node.api.create_pod(pod("web", ends))
     await api_running(node, "web")
-    gone = str(node.api.container("web", "main")["containerID"])
+    old_id = str(node.api.container("web", "main")["containerID"])
     with node.api.slow("GET", "/pods/web$", 3):
         await node.run_until(
             lambda: node.count("StartContainer", pod="web") == 2,
@@ -140,7 +140,7 @@ async def a_late_status_is_not_written_to_a_new_pod_of_that_name(node: Node) -> 
     await api_running(node, "web")
     new = (node.api.pod("web") or {})["metadata"]["uid"]
     patches = node.api.requests("PATCH", "/pods/web/status")
-    mixed = [r.body for r in patches if r.body["metadata"]["uid"] == new and gone in str(r.body)]
+    mixed = [r.body for r in patches if r.body["metadata"]["uid"] == new and old_id in str(r.body)]
     expect_equal(node, mixed, [], "patches of the new pod with the container of the old one")
 
 

@@ -46,19 +46,19 @@ async def the_node_tells_of_its_images(node: Node) -> None:
         within_s=LISTED_S,
         what="the largest image in the Node's status",
     )
-    found = node.api.node_status("images")
-    sizes = [image["sizeBytes"] for image in found]
+    node_images = node.api.node_status("images")
+    sizes = [image["sizeBytes"] for image in node_images]
     expect_equal(node, sizes, sorted(sizes, reverse=True), "sizes of the images, largest first,")
-    names = [name for image in found for name in image["names"]]
+    names = [name for image in node_images for name in image["names"]]
     expect(node, {IMAGE, OTHER_IMAGE} <= set(names), f"the images {IMAGE} and {OTHER_IMAGE}", names)
-    for image in found:
+    for image in node_images:
         digests = ["@" in name for name in image["names"]]
         first = sorted(digests, reverse=True)
         expect_equal(node, digests, first, f"digests before tags in {image['names']}: flags")
     expect_equal(node, sizes[0], BIG.size, "size of the first image")
     expect_equal(node, sizes[1:2], [NAMED.size], "size of the second image")
-    wanted = [*NAMED.repo_digests, *NAMED.repo_tags[:2]]
-    expect_equal(node, found[1]["names"], wanted, "names of the second image")
+    expected_names = [*NAMED.repo_digests, *NAMED.repo_tags[:2]]
+    expect_equal(node, node_images[1]["names"], expected_names, "names of the second image")
 
 
 @conformance(id="node-handlers", rules=["NODE-035.5"], needs=[API, FAULTS, RESTART], since="1.36")
@@ -92,9 +92,9 @@ async def the_node_tells_of_all_images_and_of_changes(node: Node) -> None:
         return {name for image in images for name in image["names"]}
 
     def without_other(answer: Any) -> None:
-        kept = [image for image in answer.images if OTHER_IMAGE not in image.repo_tags]
+        remaining = [image for image in answer.images if OTHER_IMAGE not in image.repo_tags]
         del answer.images[:]
-        answer.images.extend(kept)
+        answer.images.extend(remaining)
 
     listed = await node.runtime.direct.call("ListImages", cri.ListImagesRequest())
     tags = {tag for image in listed.images for tag in image.repo_tags}
@@ -145,14 +145,14 @@ async def an_unchanged_status_is_written_every_report_period(node: Node) -> None
     """A status that does not change is written again: for the first time after half to one and a
     half of the report period, then after each whole one."""
     await node.run_for(40)
-    asked = node.api.requests("PATCH", OF_THE_NODE)
-    times = [request.started_s for request in asked]
+    patches = node.api.requests("PATCH", OF_THE_NODE)
+    times = [request.started_s for request in patches]
     gaps = [later - earlier for earlier, later in pairwise(times)]
-    shown = [round(gap, 2) for gap in gaps]
-    expect(node, len(gaps) >= 3, "four or more writes of the Node in 40 s", shown)
+    rounded = [round(gap, 2) for gap in gaps]
+    expect(node, len(gaps) >= 3, "four or more writes of the Node in 40 s", rounded)
     # A look is due after 1 to 1.04 s; images and conditions may have changed at the start.
     steady = gaps[-2:]
-    expect(node, all(8 <= gap <= 8 + 1.04 + node.slack_s for gap in steady), "8 s apart", shown)
+    expect(node, all(8 <= gap <= 8 + 1.04 + node.slack_s for gap in steady), "8 s apart", rounded)
 
 
 @conformance(
@@ -277,8 +277,8 @@ async def a_node_without_cluster_dns_says_so(node: Node) -> None:
         'kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" '
         'policy. Falling back to "Default" policy.'
     )
-    told = node.events("MissingClusterDNS")
-    about = {e["involvedObject"]["kind"]: e["message"] for e in told}
+    events = node.events("MissingClusterDNS")
+    about = {e["involvedObject"]["kind"]: e["message"] for e in events}
     expect_equal(node, about.get("Node"), text, "message about the node")
     expect(node, about.get("Pod", "").endswith(f". {text}"), "message about the pod", about)
     expect_equal(node, len(node.events("MissingClusterDNS", pod="plain")), 0, "events of plain")

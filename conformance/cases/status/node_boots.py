@@ -37,9 +37,9 @@ async def another_boot_of_the_machine_is_told_once(node: Node) -> None:
     own = node.api.node_status("nodeInfo")["bootID"]
     await restart_after(node, "an-earlier-boot")
     events = node.events("Rebooted")
-    seen = [(event["type"], event["message"]) for event in events]
+    event_fields = [(event["type"], event["message"]) for event in events]
     text = f"Node {node.name} has been rebooted, boot id: {own}"
-    expect_equal(node, seen, [("Warning", text)], "events Rebooted")
+    expect_equal(node, event_fields, [("Warning", text)], "events Rebooted")
     expect_equal(node, events[0].get("count", 1), 1, "count of the event")
     expect_equal(node, node.api.node_status("nodeInfo")["bootID"], own, "bootID")
 

@@ -46,16 +46,16 @@ def label(node: Node, key: str) -> str:
 
 def expect_its_metadata(node: Node, body: dict[str, Any]) -> None:
     """Expect the labels, the annotation and the taint of a new Node."""
-    labels, annotations = (body["metadata"].get(what, {}) for what in ("labels", "annotations"))
+    labels, annotations = (body["metadata"].get(kind, {}) for kind in ("labels", "annotations"))
     arch = labels.get("kubernetes.io/arch")
-    wanted = {
+    expected_labels = {
         "kubernetes.io/hostname": node.name,
         "kubernetes.io/os": "linux",
         "kubernetes.io/arch": arch,
         "beta.kubernetes.io/os": "linux",
         "beta.kubernetes.io/arch": arch,
     }
-    expect_equal(node, {key: labels.get(key) for key in wanted}, wanted, "labels")
+    expect_equal(node, {key: labels.get(key) for key in expected_labels}, expected_labels, "labels")
     expect(node, arch, "an architecture among the labels", labels)
     expect_equal(node, annotations.get(MANAGED), "true", "annotation of attach and detach")
     taints = [{key: taint.get(key) for key in TAINT} for taint in body["spec"].get("taints", [])]
@@ -85,8 +85,8 @@ async def a_new_node_is_complete(node: Node) -> None:
     status = body.get("status") or {}
     kinds = [condition["type"] for condition in status.get("conditions", [])]
     expect_equal(node, kinds, CONDITIONS, "conditions of the new Node, in order")
-    shown = {row["type"]: row["address"] for row in status["addresses"]}
-    expect(node, "Hostname" in shown and "InternalIP" in shown, "both addresses", shown)
+    addresses = {row["type"]: row["address"] for row in status["addresses"]}
+    expect(node, "Hostname" in addresses and "InternalIP" in addresses, "both addresses", addresses)
     await node.run_until(
         lambda: node.api.requests("PATCH", OF_THE_NODE), within_s=1, what="a first update at once"
     )
@@ -95,8 +95,8 @@ async def a_new_node_is_complete(node: Node) -> None:
         texts = [event["message"] for event in node.events(reason)]
         expect_equal(node, texts, [f"Node {node.name} status is now: {reason}"], "events")
     was_ready = status["conditions"][-1]["status"] == "True"
-    seen = [len(node.events(reason)) for reason in ("NodeReady", "NodeNotReady")]
-    expect_equal(node, seen, [0 if was_ready else 1, 0], "events NodeReady and NodeNotReady")
+    counts = [len(node.events(reason)) for reason in ("NodeReady", "NodeNotReady")]
+    expect_equal(node, counts, [0 if was_ready else 1, 0], "events NodeReady and NodeNotReady")
 
 
 @conformance(id="node-registration-retried", rules=["NODE-002.2"], needs=[API, RESTART])
@@ -187,11 +187,11 @@ async def a_node_that_is_deleted_is_not_made_again(node: Node) -> None:
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     await wait_ready(node, REGISTER_S + CSI_NODE_S)
-    made = len(posts(node))
+    posts_before = len(posts(node))
     await node.api.delete_node()
     await node.run_for(2 * UPDATE_S + limits.NOTICE_S)
     expect_equal(node, node.api.node_uid(), "", "UID of a Node")
-    expect_equal(node, len(posts(node)), made, "requests to create a Node")
+    expect_equal(node, len(posts(node)), posts_before, "requests to create a Node")
     expect_equal(node, node.count("StopContainer"), 0, "stops")
     await node.api.create_node({})
     await wait_ready(node, UPDATE_S + 1)
@@ -243,8 +243,8 @@ async def reports_are_as_frequent_as_updates_unless_said(node: Node) -> None:
     await node.run_for(20)
     before = len(node.api.requests("PATCH", OF_THE_NODE))
     await node.run_for(22)
-    written = len(node.api.requests("PATCH", OF_THE_NODE)) - before
-    expect(node, 2 <= written <= 5, "2 to 5 writes of the Node in 22 s", written)
+    write_count = len(node.api.requests("PATCH", OF_THE_NODE)) - before
+    expect(node, 2 <= write_count <= 5, "2 to 5 writes of the Node in 22 s", write_count)
 
 
 @conformance(
@@ -301,18 +301,18 @@ async def events_tell_of_the_start_and_of_what_the_scheduler_may_do(node: Node) 
             partial(node.events, reason), within_s=limits.NODE_STATUS_S, what=f"event {reason}"
         )
     await node.run_for(limits.NODE_STATUS_S)
-    wanted = {
+    messages = {
         "Starting": "Starting kubelet.",
         "NodeNotSchedulable": f"Node {node.name} status is now: NodeNotSchedulable",
         "NodeSchedulable": f"Node {node.name} status is now: NodeSchedulable",
     }
-    for reason, text in wanted.items():
-        told = [(e["type"], e["message"], e.get("count", 1)) for e in node.events(reason)]
-        expect_equal(node, told, [("Normal", text, 1)], f"type, message, count of {reason}")
+    for reason, text in messages.items():
+        event_fields = [(e["type"], e["message"], e.get("count", 1)) for e in node.events(reason)]
+        expect_equal(node, event_fields, [("Normal", text, 1)], f"type, message, count of {reason}")
         event = node.events(reason)[0]
         about, namespace = event["involvedObject"], event["metadata"]["namespace"]
-        seen = about["kind"], about["name"], namespace
-        expect_equal(node, seen, ("Node", node.name, "default"), f"what {reason} is about")
+        event_object = about["kind"], about["name"], namespace
+        expect_equal(node, event_object, ("Node", node.name, "default"), f"what {reason} is about")
         source = {"component": "kubelet", "host": node.name}
         expect_equal(node, event["source"], source, f"source of {reason}")
 

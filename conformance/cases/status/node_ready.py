@@ -67,9 +67,9 @@ async def a_runtime_that_does_not_answer_is_down_after_30_s(node: Node) -> None:
         await node.run_for(SILENT_S - STATUS_S - 1)
         expect_equal(node, ready(node)["status"], "True", "Ready before 30 s of silence")
         await becomes(node, "False", STATUS_S + 1 + 2 * 1.04 + 1)
-        seen = ready(node)["reason"], ready(node)["message"]
-        wanted = ("KubeletNotReady", "container runtime is down")
-        expect_equal(node, seen, wanted, "reason and message")
+        ready_words = ready(node)["reason"], ready(node)["message"]
+        expected_words = ("KubeletNotReady", "container runtime is down")
+        expect_equal(node, ready_words, expected_words, "reason and message")
         expect(node, ready(node)["lastTransitionTime"] != since, "another lastTransitionTime")
         await told(node, "NodeNotReady", 1)
         before = node.event_count("NodeReady")
@@ -90,8 +90,8 @@ async def heartbeats_do_not_move_the_transition_time(node: Node) -> None:
         what="another heartbeat",
     )
     await node.run_for(5)
-    seen = ready(node)["lastTransitionTime"]
-    expect_equal(node, seen, first["lastTransitionTime"], "lastTransitionTime")
+    transition_time = ready(node)["lastTransitionTime"]
+    expect_equal(node, transition_time, first["lastTransitionTime"], "lastTransitionTime")
 
 
 @conformance(id="node-status-quiet", rules=["NODE-010.2"], needs=[API])
@@ -102,8 +102,8 @@ async def an_unchanged_status_is_not_written(node: Node) -> None:
     await node.run_for(45)
     before = len(node.api.requests("PATCH", OF_THE_NODE))
     await node.run_for(50)
-    written = len(node.api.requests("PATCH", OF_THE_NODE)) - before
-    expect_equal(node, written, 0, "writes of an unchanged status in 50 s")
+    write_count = len(node.api.requests("PATCH", OF_THE_NODE)) - before
+    expect_equal(node, write_count, 0, "writes of an unchanged status in 50 s")
 
 
 @conformance(
@@ -118,8 +118,8 @@ async def a_runtime_that_stays_silent_is_asked_less_often(node: Node) -> None:
         await node.run_for(125)
         since_s = node.now_s
         await node.run_for(4 * STATUS_S)
-        asked = node.count("Status", since_s=since_s)
-        expect(node, 3 <= asked <= 5, "3 to 5 calls of Status in 20 s", asked)
+        call_count = node.count("Status", since_s=since_s)
+        expect(node, 3 <= call_count <= 5, "3 to 5 calls of Status in 20 s", call_count)
 
 
 @conformance(id="node-runtime-asked", rules=["NODE-050.1"], needs=[API, Feature.VIRTUAL_TIME])
@@ -128,8 +128,8 @@ async def the_runtime_is_asked_every_five_seconds(node: Node) -> None:
     await becomes(node, "True", READY_S)
     began_s = node.now_s + 1
     await node.run_for(1 + 6 * STATUS_S)
-    asked = node.count("Status", since_s=began_s)
-    expect(node, 5 <= asked <= 6, "5 or 6 calls of Status in 30 s", asked)
+    call_count = node.count("Status", since_s=began_s)
+    expect(node, 5 <= call_count <= 6, "5 or 6 calls of Status in 30 s", call_count)
 
 
 @conformance(
@@ -183,8 +183,10 @@ async def pods_wait_for_the_network(node: Node) -> None:
             lambda: node.events("NetworkNotReady", pod="web"), within_s=2, what="an event"
         )
         event = node.events("NetworkNotReady", pod="web")[0]
-        seen = event["type"], event["message"]
-        expect_equal(node, seen, ("Warning", f"network is not ready: {error}"), "type and message")
+        fields = event["type"], event["message"]
+        expect_equal(
+            node, fields, ("Warning", f"network is not ready: {error}"), "type and message"
+        )
         expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes of web")
     await node.run_until(
         lambda: node.running("web"), within_s=STATUS_S + 1.5 + limits.START_S, what="web runs"

@@ -66,10 +66,10 @@ def label(node: Node, key: str) -> str:
 async def a_node_that_was_given_up_is_ready_with_the_next_update(node: Node) -> None:
     """After an outage the controller of nodes has made Ready Unknown: the next update makes it True
     again, with an event and a new lastTransitionTime, and does not wait for a report."""
-    now = await calm(node)
-    before, told = node.api.node_condition("Ready"), node.event_count("NodeReady")
+    settled = await calm(node)
+    before, events_before = node.api.node_condition("Ready"), node.event_count("NodeReady")
     unknown = {"status": "Unknown", "reason": "NodeStatusUnknown", "message": "no word of it"}
-    await change(node, conditions=with_condition(now, "Ready", **unknown))
+    await change(node, conditions=with_condition(settled, "Ready", **unknown))
     await node.run_until(
         lambda: node.api.node_condition("Ready").get("reason") == "KubeletReady",
         within_s=UPDATE_S + 1,
@@ -81,42 +81,42 @@ async def a_node_that_was_given_up_is_ready_with_the_next_update(node: Node) -> 
     moved = after["lastTransitionTime"] != before["lastTransitionTime"]
     expect(node, moved, "another lastTransitionTime", after["lastTransitionTime"])
     await node.run_for(limits.EVENTS_S)
-    expect_equal(node, node.event_count("NodeReady"), told + 1, "events NodeReady")
+    expect_equal(node, node.event_count("NodeReady"), events_before + 1, "events NodeReady")
 
 
 @conformance(id="node-conditions-repaired", rules=["NODE-015.1", "NODE-015.3"], needs=[API])
 async def conditions_of_the_kubelet_are_put_right(node: Node) -> None:
     """A pressure condition with another status, one that was removed, and Ready with another reason
     are as before with the next update. A condition of somebody else stays."""
-    now = await calm(node)
-    told = node.event_count("NodeHasNoDiskPressure")
-    mine = {"type": "example.com/Seen", "status": "True", "reason": "Mine", "message": "yes"}
-    own = now["conditions"]
+    settled = await calm(node)
+    events_before = node.event_count("NodeHasNoDiskPressure")
+    foreign = {"type": "example.com/Seen", "status": "True", "reason": "Mine", "message": "yes"}
+    own = settled["conditions"]
     changes = {
-        "another DiskPressure": with_condition(now, "DiskPressure", status="True", reason="X"),
-        "another reason of Ready": with_condition(now, "Ready", reason="Other"),
-        "another message of Ready": with_condition(now, "Ready", message="other"),
+        "another DiskPressure": with_condition(settled, "DiskPressure", status="True", reason="X"),
+        "another reason of Ready": with_condition(settled, "Ready", reason="Other"),
+        "another message of Ready": with_condition(settled, "Ready", message="other"),
         "no PIDPressure": [c for c in own if c["type"] != "PIDPressure"],
         "no Ready": [c for c in own if c["type"] != "Ready"],
     }
-    wanted = {c["type"]: (c["status"], c["reason"], c["message"]) for c in [mine, *own]}
-    for what, changed in changes.items():
+    expected = {c["type"]: (c["status"], c["reason"], c["message"]) for c in [foreign, *own]}
+    for change_name, changed in changes.items():
         await node.run_for(1.0)  # the update that repaired the last change is over
-        await change(node, conditions=[mine, *changed])
+        await change(node, conditions=[foreign, *changed])
         await node.run_until(
             lambda: (
                 {
                     c["type"]: (c["status"], c.get("reason"), c.get("message"))
                     for c in status(node)["conditions"]
                 }
-                == wanted
+                == expected
             ),
             within_s=UPDATE_S + 1,
-            what=f"the conditions {wanted} after there was {what}",
+            what=f"the conditions {expected} after there was {change_name}",
         )
     await node.run_for(limits.EVENTS_S)
     times = node.event_count("NodeHasNoDiskPressure")
-    expect_equal(node, times, told + 1, "events NodeHasNoDiskPressure")
+    expect_equal(node, times, events_before + 1, "events NodeHasNoDiskPressure")
 
 
 @conformance(id="node-status-repaired", rules=["NODE-015.1"], needs=[API])
@@ -134,11 +134,11 @@ async def fields_of_the_kubelet_are_put_right(node: Node) -> None:
         nodeInfo=info,
         images=[{"names": ["example.com/other:1"], "sizeBytes": 5}],
     )
-    mine = {name: before.get(name) for name in (*OWN, "images")}
+    own_fields = {name: before.get(name) for name in (*OWN, "images")}
     await node.run_until(
-        lambda: {name: status(node).get(name) for name in mine} == mine,
+        lambda: {name: status(node).get(name) for name in own_fields} == own_fields,
         within_s=UPDATE_S + 1,
-        what=f"the status as before: {mine}",
+        what=f"the status as before: {own_fields}",
     )
 
 
@@ -148,7 +148,7 @@ async def features_of_the_kubelet_are_put_right(node: Node) -> None:
     changed are as before with the next update."""
     before = await calm(node)
     names = ("features", "runtimeHandlers", "declaredFeatures")
-    mine = {name: before[name] for name in names if name in before}
+    own_fields = {name: before[name] for name in names if name in before}
     wrong = {
         "features": {"supplementalGroupsPolicy": not before.get("features", {}).get(
             "supplementalGroupsPolicy", False
@@ -156,11 +156,11 @@ async def features_of_the_kubelet_are_put_right(node: Node) -> None:
         "runtimeHandlers": [{"name": "other"}],
         "declaredFeatures": ["Other"],
     }  # fmt: skip
-    await change(node, **{name: wrong[name] for name in mine})
+    await change(node, **{name: wrong[name] for name in own_fields})
     await node.run_until(
-        lambda: {name: status(node).get(name) for name in mine} == mine,
+        lambda: {name: status(node).get(name) for name in own_fields} == own_fields,
         within_s=UPDATE_S + 1,
-        what=f"the status as before: {mine}",
+        what=f"the status as before: {own_fields}",
     )
 
 
@@ -169,7 +169,7 @@ async def what_others_own_stays_and_is_no_reason_to_write(node: Node) -> None:
     """Labels, annotations, taints, conditions and attached volumes of others stay, and so does what
     somebody wrote into a pressure condition beside its status. None of it makes the kubelet write
     its status."""
-    now = await calm(node)
+    settled = await calm(node)
     taint = {"key": "example.com/mine", "effect": "PreferNoSchedule"}
     labels = {"example.com/mine": "yes", "beta.kubernetes.io/os": "other"}
     await node.api.patch_node(
@@ -178,16 +178,16 @@ async def what_others_own_stays_and_is_no_reason_to_write(node: Node) -> None:
             "spec": {"taints": [*node.api.taints(), taint]},
         }
     )
-    now["conditions"] = with_condition(now, "MemoryPressure", reason="Mine", message="mine")
-    mine = {"type": "example.com/Seen", "status": "True", "reason": "Mine", "message": "yes"}
+    settled["conditions"] = with_condition(settled, "MemoryPressure", reason="Mine", message="mine")
+    foreign = {"type": "example.com/Seen", "status": "True", "reason": "Mine", "message": "yes"}
     volumes = [{"name": "example.com/volume", "devicePath": ""}]
-    await change(node, conditions=[*now["conditions"], mine], volumesAttached=volumes)
+    await change(node, conditions=[*settled["conditions"], foreign], volumesAttached=volumes)
     before = len(node.api.requests("PATCH", OF_THE_NODE))
     await node.run_for(2 * UPDATE_S)
-    written = len(node.api.requests("PATCH", OF_THE_NODE)) - before
-    expect_equal(node, written, 0, "writes of the status after changes of what others own")
-    seen = {key: label(node, key) for key in labels}
-    expect_equal(node, seen, labels, "labels")
+    write_count = len(node.api.requests("PATCH", OF_THE_NODE)) - before
+    expect_equal(node, write_count, 0, "writes of the status after changes of what others own")
+    labels_after = {key: label(node, key) for key in labels}
+    expect_equal(node, labels_after, labels, "labels")
     annotations = node.api.node_metadata("annotations") or {}
     expect_equal(node, annotations.get("example.com/mine"), "yes", "annotation")
     expect(node, taint["key"] in [t["key"] for t in node.api.taints()], "the taint")
@@ -301,12 +301,12 @@ async def a_kubelet_that_attaches_volumes_itself_says_so_in_its_node(node: Node)
     """A kubelet that finds its Node and shall attach volumes itself removes the annotation that a
     controller does; one that shall not puts it back."""
     await calm(node)
-    for managed, wanted in ((False, None), (True, "true")):
+    for managed, annotation in ((False, None), (True, "true")):
         await node.kubelet.restart(enableControllerAttachDetach=managed)
         await node.run_until(
-            partial(says_managed, node, wanted),
+            partial(says_managed, node, annotation),
             within_s=REGISTER_S,
-            what=f"the annotation {wanted}",
+            what=f"the annotation {annotation}",
         )
 
 
@@ -342,8 +342,8 @@ async def the_annotation_for_a_cloud_provider_is_removed(node: Node) -> None:
     await calm(node)
     await node.api.patch_node({"metadata": {"annotations": {PROVIDED_IP: "192.0.2.9"}}})
     await node.run_for(UPDATE_S)
-    seen = (node.api.node_metadata("annotations") or {}).get(PROVIDED_IP)
-    expect_equal(node, seen, "192.0.2.9", "the annotation while there is nothing to write")
+    provided_ip = (node.api.node_metadata("annotations") or {}).get(PROVIDED_IP)
+    expect_equal(node, provided_ip, "192.0.2.9", "the annotation while there is nothing to write")
     await node.api.patch_node({"metadata": {"labels": {"kubernetes.io/os": "other"}}})
     await node.run_until(
         lambda: PROVIDED_IP not in (node.api.node_metadata("annotations") or {}),
@@ -356,14 +356,14 @@ async def the_annotation_for_a_cloud_provider_is_removed(node: Node) -> None:
 async def a_difference_is_told_with_each_try_to_write_it(node: Node) -> None:
     """While the API server refuses the status, each of the five tries of an update tells again that
     the Node is ready."""
-    now = await calm(node)
-    told = node.event_count("NodeReady")
-    await change(node, conditions=with_condition(now, "Ready", status="Unknown"))
+    settled = await calm(node)
+    events_before = node.event_count("NodeReady")
+    await change(node, conditions=with_condition(settled, "Ready", status="Unknown"))
     with node.api.fails("PATCH", OF_THE_NODE):
         await node.run_for(UPDATE_S + limits.EVENTS_S)
     await node.run_for(UPDATE_S + limits.EVENTS_S)
     expect_equal(node, node.api.node_condition("Ready")["status"], "True", "status of Ready")
-    times = node.event_count("NodeReady") - told
+    times = node.event_count("NodeReady") - events_before
     expect(node, times in (5 + 1, 10 + 1), "an event for each try: five, and the last", times)
 
 
@@ -377,10 +377,10 @@ async def a_node_that_was_just_made_is_written_to_once_more(node: Node) -> None:
     await node.kubelet.stop()
     await node.api.delete_node()
     with node.runtime.on("Status").changes_answer(spoiled("RuntimeReady")):
-        made = len(node.api.requests("POST", NODES))
+        posts_before = len(node.api.requests("POST", NODES))
         await node.kubelet.start()
         await node.run_until(
-            lambda: len(node.api.requests("POST", NODES)) > made,
+            lambda: len(node.api.requests("POST", NODES)) > posts_before,
             within_s=REGISTER_S,
             what="a new Node",
         )

@@ -53,18 +53,18 @@ async def only_another_status_moves_the_time_of_a_condition(node: Node) -> None:
     """Where somebody has changed reason and message of the Node's conditions, their times stay when
     that is put right, and with the updates that follow; where he has changed the status, the time
     of each is new."""
-    now = await calm(node)
-    await age(node, now, reason="Other", message="other")
+    settled = await calm(node)
+    await age(node, settled, reason="Other", message="other")
     await put_right(node)
     expect_equal(node, times(node, *KINDS), dict.fromkeys(KINDS, OLD), "times after other words")
     await change(node, capacity={"pods": "7"})
     await node.run_until(
-        lambda: node.api.capacity("pods") == now["capacity"]["pods"],
+        lambda: node.api.capacity("pods") == settled["capacity"]["pods"],
         within_s=UPDATE_S + 1,
         what="another update",
     )
     expect_equal(node, times(node, *KINDS), dict.fromkeys(KINDS, OLD), "times after an update")
-    await age(node, now, status="Unknown")
+    await age(node, settled, status="Unknown")
     await put_right(node)
     for kind, when in times(node, *KINDS).items():
         expect(node, when > OLD, f"a new lastTransitionTime of {kind}", when)
@@ -74,9 +74,9 @@ async def only_another_status_moves_the_time_of_a_condition(node: Node) -> None:
 async def a_kubelet_that_starts_keeps_the_times_of_the_pressure_conditions(node: Node) -> None:
     """A kubelet that finds its Node with the pressure conditions as they shall be keeps their
     times, although it tells their events."""
-    now = await calm(node)
+    settled = await calm(node)
     await node.kubelet.stop()
-    await age(node, now)
+    await age(node, settled)
     await node.kubelet.start()
     await node.run_for(REGISTER_S + UPDATE_S)
     expect_equal(

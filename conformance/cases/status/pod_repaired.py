@@ -41,9 +41,9 @@ WRONG_CONTAINER: dict[str, Any] = {
 
 def own(node: Node, name: str) -> dict[str, Any]:
     """What the kubelet owns of the pod's status, conditions by their types."""
-    now = deepcopy(status(node, name))
-    conditions = {c["type"]: (c["status"], c.get("reason")) for c in now.pop("conditions", ())}
-    return {k: v for k, v in now.items() if k not in OTHERS} | {"conditions": conditions}
+    copy = deepcopy(status(node, name))
+    conditions = {c["type"]: (c["status"], c.get("reason")) for c in copy.pop("conditions", ())}
+    return {k: v for k, v in copy.items() if k not in OTHERS} | {"conditions": conditions}
 
 
 async def put_right(node: Node, name: str, wrong: dict[str, Any]) -> None:
@@ -80,8 +80,8 @@ async def a_status_that_somebody_has_changed_is_put_right(node: Node) -> None:
     wrong = {"exitCode": 7, "reason": "Error", "startedAt": LATE, "finishedAt": LATE}
     ended = {"state": {"terminated": first["state"]["terminated"] | wrong}, "restartCount": 4}
     await put_right(node, "web", {"initContainerStatuses": [first | ended]})
-    seen = len(node.calls("StopContainer")), len(node.calls("CreateContainer"))
-    expect_equal(node, seen, began, "calls of StopContainer and CreateContainer")
+    call_counts = len(node.calls("StopContainer")), len(node.calls("CreateContainer"))
+    expect_equal(node, call_counts, began, "calls of StopContainer and CreateContainer")
 
 
 @conformance(id="pod-status-removed", rules=["STAT-021.3", "STAT-026.1"], needs=[API])

@@ -110,8 +110,8 @@ def asked(node: Node) -> int:
 
 def written(node: Node) -> list[Any]:
     """The kubelet's patches of the status of web: those that carry its UID."""
-    found = node.api.requests("PATCH", STATUS_PATH)
-    return [r for r in found if "uid" in (r.body.get("metadata") or {})]
+    requests = node.api.requests("PATCH", STATUS_PATH)
+    return [r for r in requests if "uid" in (r.body.get("metadata") or {})]
 
 
 @conformance(id="amounts-are-no-texts", rules=["STAT-021.4"], needs=[API], since="1.34")
@@ -123,16 +123,16 @@ async def an_amount_that_is_written_otherwise_is_no_difference(node: Node) -> No
     await node.api.run_pods(pod("web", main))
     await until(node, "Ready", "True")
     await node.run_for(limits.NOTICE_S)
-    (shown,) = status(node)["containerStatuses"]
-    sent = written(node)[-1].body["status"]["containerStatuses"][0]
-    texts = [one["resources"]["limits"]["memory"] for one in (shown, sent)]
+    (row,) = status(node)["containerStatuses"]
+    sent_row = written(node)[-1].body["status"]["containerStatuses"][0]
+    texts = [row_of["resources"]["limits"]["memory"] for row_of in (row, sent_row)]
     expect_equal(
         node, texts, ["100M", "100000000"], "the limit as it is stored, and as it was sent"
     )
     before = len(written(node))
     await node.run_for(limits.STATUS_PASS_S + limits.NOTICE_S)
     expect_equal(node, len(written(node)), before, "patches of the status so far")
-    wrong = shown | {"resources": shown["resources"] | {"limits": {"cpu": "2", "memory": "100M"}}}
+    wrong = row | {"resources": row["resources"] | {"limits": {"cpu": "2", "memory": "100M"}}}
     await node.api.patch_pod("web", {"status": {"containerStatuses": [wrong]}}, status=True)
     await node.run_until(
         lambda: len(written(node)) > before,
@@ -216,12 +216,12 @@ async def each_container_has_its_own_readiness(node: Node) -> None:
         node, condition(node, "ContainersReady")["lastTransitionTime"], since, "lastTransitionTime"
     )
     await until(node, "Ready", "True", 8 + limits.NOTICE_S)
-    for field, wanted in (
+    for field, expected_names in (
         ("containerStatuses", ["a-last", "b"]),
         ("initContainerStatuses", ["z", "a"]),
     ):
         names = [c["name"] for c in status(node)[field]]
-        expect_equal(node, names, wanted, field)
+        expect_equal(node, names, expected_names, field)
 
 
 @conformance(id="foreign-condition-newest", rules=["STAT-026.3", "STAT-009.2"], needs=[API])
@@ -240,8 +240,8 @@ async def a_condition_of_others_is_never_set_back(node: Node) -> None:
     )
     await set_condition(node, "example.com/seen", "False")
     await until(node, "Ready", "True", 10 + limits.NOTICE_S)
-    seen = condition(node, "example.com/seen").get("status")
-    expect_equal(node, seen, "False", "foreign condition")
+    value = condition(node, "example.com/seen").get("status")
+    expect_equal(node, value, "False", "foreign condition")
 
 
 @conformance(
@@ -259,9 +259,9 @@ async def all_gates_and_all_containers_count(node: Node) -> None:
     expect_equal(node, words(node, "Ready")[1], "ContainersNotReady", "reason of Ready")
     await until(node, "ContainersReady", "True", 6 + limits.NOTICE_S)
     missing = 'corresponding condition of pod readiness gate "example.com/b" does not exist.'
-    wanted = ("False", "ReadinessGatesNotReady", missing)
+    due = ("False", "ReadinessGatesNotReady", missing)
     await node.run_until(
-        lambda: words(node, "Ready") == wanted, within_s=limits.NOTICE_S, what=f"Ready {wanted}"
+        lambda: words(node, "Ready") == due, within_s=limits.NOTICE_S, what=f"Ready {due}"
     )
     await set_condition(node, "example.com/b", "True")
     await until(node, "Ready", "True", limits.NOTICE_S)
@@ -279,6 +279,6 @@ async def a_sidecar_that_is_not_ready_makes_the_pod_unready(node: Node) -> None:
         what="main ready",
     )
     message = "containers with unready status: [side]"
-    wanted = ("False", "ContainersNotReady", message)
-    expect_equal(node, words(node, "Ready"), wanted, "Ready")
+    due = ("False", "ContainersNotReady", message)
+    expect_equal(node, words(node, "Ready"), due, "Ready")
     await until(node, "Ready", "True", 5 + limits.NOTICE_S)

@@ -213,8 +213,8 @@ async def an_eviction_by_the_kubelet_moves_the_time_with_the_status_alone(node: 
         target = condition(node, "DisruptionTarget", name)
         words = (target["status"], target["reason"])
         expect_equal(node, words, ("True", "TerminationByKubelet"), f"DisruptionTarget of {name}")
-    kept = condition(node, "DisruptionTarget", "marked")["lastTransitionTime"]
-    expect_equal(node, kept, OLD, "lastTransitionTime where it was True")
+    unmoved = condition(node, "DisruptionTarget", "marked")["lastTransitionTime"]
+    expect_equal(node, unmoved, OLD, "lastTransitionTime where it was True")
     moved = condition(node, "DisruptionTarget", "spared")["lastTransitionTime"]
     expect(node, moved > OLD, "a new lastTransitionTime where it was False", moved)
 
@@ -231,12 +231,12 @@ async def the_restart_of_all_containers_has_times_of_its_own(node: Node) -> None
     trigger = container("trigger", in_turn(exits(88, after_s=4), exits(0, after_s=9)), **ALL)
     plan = pod("web", container("main", exits(0, after_s=9)), trigger, restartPolicy="Never")
     await node.api.create_pod(plan)
-    shown: list[dict[str, Any]] = []
+    history: list[dict[str, Any]] = []
 
     def note() -> str:
-        now = condition(node, "AllContainersRestarting")
-        if now and (not shown or now != shown[-1]):
-            shown.append(now)
+        row = condition(node, "AllContainersRestarting")
+        if row and (not history or row != history[-1]):
+            history.append(row)
         return node.api.phase("web")
 
     await node.run_until(
@@ -244,12 +244,12 @@ async def the_restart_of_all_containers_has_times_of_its_own(node: Node) -> None
         within_s=4 + 9 + 4 * limits.START_S + limits.STOP_S,
         what="the pod is over",
     )
-    first, last = shown[0], shown[-1]
+    first, last = history[0], history[-1]
     expect_equal(node, last.get("reason"), "PodCompleted", "reason at the end")
     later = last["lastTransitionTime"]
-    expect(node, later > first["lastTransitionTime"], "a new time since the restart", shown)
-    rests = [c for c in shown if c["status"] == "False" and c != first]
+    expect(node, later > first["lastTransitionTime"], "a new time since the restart", history)
+    rests = [c for c in history if c["status"] == "False" and c != first]
     ready = {c.get("reason"): c["lastTransitionTime"] for c in rests}
     expect_equal(
-        node, ready.get(None), later, f"the time after the restart and at the end: {shown}"
+        node, ready.get(None), later, f"the time after the restart and at the end: {history}"
     )

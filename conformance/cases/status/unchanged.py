@@ -188,12 +188,14 @@ async def another_reason_is_no_transition(node: Node) -> None:
     plan = pod("web", late, soon, init=init, restartPolicy="Never")
     await node.api.create_pod(plan)
     await until(node, "Initialized", "False")
-    told = {kind: [condition(node, kind)] for kind in ("Initialized", "ContainersReady", "Ready")}
+    rows_of = {
+        kind: [condition(node, kind)] for kind in ("Initialized", "ContainersReady", "Ready")
+    }
 
     def note() -> str:
-        for kind, seen in told.items():
-            if condition(node, kind) != seen[-1]:
-                seen.append(condition(node, kind))
+        for kind, rows in rows_of.items():
+            if condition(node, kind) != rows[-1]:
+                rows.append(condition(node, kind))
         return node.api.phase("web")
 
     await node.run_until(
@@ -202,7 +204,7 @@ async def another_reason_is_no_transition(node: Node) -> None:
         what="the pod is over",
     )
     for kind, most in (("Initialized", 2), ("ContainersReady", 1), ("Ready", 1)):
-        words = [(c.get("status"), c.get("reason"), c.get("message")) for c in told[kind]]
-        times = {(c["status"], c["lastTransitionTime"]) for c in told[kind]}
+        words = [(c.get("status"), c.get("reason"), c.get("message")) for c in rows_of[kind]]
+        times = {(c["status"], c["lastTransitionTime"]) for c in rows_of[kind]}
         expect(node, len(set(words)) > 2, f"{kind} has changed its words", words)
-        expect_equal(node, len(times), most, f"times of {kind}: {told[kind]}")
+        expect_equal(node, len(times), most, f"times of {kind}: {rows_of[kind]}")

@@ -34,8 +34,8 @@ def data(node: Node) -> Path:
 
 def owner(path: Path) -> tuple[int, str]:
     """The group of a file, and its permissions in octal digits."""
-    found = path.stat()
-    return found.st_gid, oct(stat.S_IMODE(found.st_mode))
+    status = path.stat()
+    return status.st_gid, oct(stat.S_IMODE(status.st_mode))
 
 
 def local(path: Path) -> dict[str, Any]:
@@ -121,8 +121,8 @@ async def a_host_path_volume_is_of_its_type(node: Node) -> None:
     await bind(node, {"hostPath": {"path": str(place), "type": "Directory"}})
     await node.api.create_pod(user())
     why = f"hostPath type check failed: {place} is not a directory"
-    wanted = f'MountVolume.SetUp failed for volume "pv" : {why}'
-    check_message(node, await wait_failed(node, "web"), wanted)
+    text = f'MountVolume.SetUp failed for volume "pv" : {why}'
+    check_message(node, await wait_failed(node, "web"), text)
 
 
 @conformance(id="volume-claim-host-path-options", rules=["NODE-215.4"], needs=NEEDS)
@@ -131,11 +131,11 @@ async def a_host_path_volume_has_no_mount_options(node: Node) -> None:
     place = data(node)
     await bind(node, {"hostPath": {"path": str(place)}}, mountOptions=["noexec"])
     await node.api.create_pod(user())
-    wanted = (
+    text = (
         'MountVolume.MountOptionSupport check failed for volume "pv" : mount options are not '
         "supported for this volume type"
     )
-    check_message(node, await wait_failed(node, "web"), wanted)
+    check_message(node, await wait_failed(node, "web"), text)
 
 
 @conformance(id="volume-claim-read-only", rules=["NODE-215.6"], needs=NEEDS)
@@ -153,11 +153,11 @@ async def a_claim_of_a_volume_that_is_not_there_waits(node: Node) -> None:
     """The pod waits for the persistent volume that its claim names."""
     await node.api.create_claim("data", "pv")
     await node.api.create_pod(user())
-    wanted = (
+    text = (
         "error processing PVC default/data: failed to fetch PV pv from API server: "
         'persistentvolumes "pv" not found'
     )
-    check_message(node, await wait_failed(node, "web"), wanted)
+    check_message(node, await wait_failed(node, "web"), text)
 
 
 @conformance(id="volume-claim-not-of-it", rules=["NODE-215.1"], needs=NEEDS)
@@ -167,11 +167,11 @@ async def a_volume_of_another_claim_is_not_used(node: Node) -> None:
     claim = {"name": "data", "uid": "earlier"}
     await node.api.create_volume("pv", local(data(node)), claim=claim)
     await node.api.create_pod(user())
-    wanted = (
+    text = (
         "error processing PVC default/data: found PV object pv but its pv.Spec.ClaimRef.UID "
         f"earlier does not point to claim.UID {uid}"
     )
-    check_message(node, await wait_failed(node, "web"), wanted)
+    check_message(node, await wait_failed(node, "web"), text)
 
 
 @conformance(id="volume-claim-of-none", rules=["NODE-215.1"], needs=NEEDS)
@@ -180,11 +180,11 @@ async def a_volume_that_is_not_bound_is_not_used(node: Node) -> None:
     await node.api.create_claim("data", "pv")
     await node.api.create_volume("pv", local(data(node)), claim=None)
     await node.api.create_pod(user())
-    wanted = (
+    text = (
         "error processing PVC default/data: found PV object pv but it has a nil pv.Spec.ClaimRef "
         "indicating it is not yet bound to the claim"
     )
-    check_message(node, await wait_failed(node, "web"), wanted)
+    check_message(node, await wait_failed(node, "web"), text)
 
 
 @conformance(id="volume-claim-block", rules=["NODE-215.2"], needs=NEEDS)
@@ -192,8 +192,8 @@ async def a_block_volume_is_not_mounted(node: Node) -> None:
     """A volume of mode Block is no file system to mount."""
     await bind(node, local(data(node)), volumeMode="Block")
     await node.api.create_pod(user())
-    wanted = "volume v has volumeMode Block, but is specified in volumeMounts"
-    check_message(node, await wait_failed(node, "web"), wanted)
+    text = "volume v has volumeMode Block, but is specified in volumeMounts"
+    check_message(node, await wait_failed(node, "web"), text)
 
 
 @conformance(id="volume-claim-as-device", rules=["NODE-215.2"], needs=NEEDS)
@@ -204,8 +204,8 @@ async def a_file_system_is_no_device(node: Node) -> None:
     source = {"persistentVolumeClaim": {"claimName": "data"}}
     plan = with_volume("web", source, container("main", volumeDevices=[device]))
     await node.api.create_pod(plan)
-    wanted = "volume v has volumeMode Filesystem, but is specified in volumeDevices"
-    check_message(node, await wait_failed(node, "web"), wanted)
+    text = "volume v has volumeMode Filesystem, but is specified in volumeDevices"
+    check_message(node, await wait_failed(node, "web"), text)
 
 
 @conformance(id="volume-claim-other-node", rules=["NODE-215.3"], needs=NEEDS)
@@ -215,8 +215,8 @@ async def a_volume_of_another_node_is_not_mounted(node: Node) -> None:
     affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}}
     await bind(node, {"local": {"path": str(data(node))}}, nodeAffinity=affinity)
     await node.api.create_pod(user())
-    wanted = 'MountVolume.NodeAffinity check failed for volume "pv" : no matching NodeSelectorTerms'
-    check_message(node, await wait_failed(node, "web"), wanted)
+    text = 'MountVolume.NodeAffinity check failed for volume "pv" : no matching NodeSelectorTerms'
+    check_message(node, await wait_failed(node, "web"), text)
 
 
 @conformance(id="volume-claim-later", rules=["NODE-215.5", "NODE-202.2"], needs=NEEDS)
@@ -225,11 +225,11 @@ async def a_local_volume_may_come_later(node: Node) -> None:
     place = node.machine.host_path("data")
     await bind(node, local(place))
     await node.api.create_pod(user())
-    wanted = (
+    text = (
         'MountVolume.NewMounter initialization failed for volume "pv" : path '
         f'"{place}" does not exist'
     )
-    check_message(node, await wait_failed(node, "web"), wanted)
+    check_message(node, await wait_failed(node, "web"), text)
     place.mkdir()
     await wait_started(node, AGAIN_S)
 
@@ -241,11 +241,11 @@ async def a_file_is_no_local_volume(node: Node) -> None:
     place.write_text("1")
     await bind(node, local(place))
     await node.api.create_pod(user())
-    wanted = (
+    text = (
         'MountVolume.NewMounter initialization failed for volume "pv" : only directory and block '
         "device are supported"
     )
-    check_message(node, await wait_failed(node, "web"), wanted)
+    check_message(node, await wait_failed(node, "web"), text)
 
 
 @conformance(id="volume-claim-one-pod", rules=["NODE-215.7"], needs=NEEDS)
@@ -256,11 +256,11 @@ async def a_volume_for_one_pod_is_not_shared(node: Node) -> None:
     await node.api.create_pod(user("first"))
     await node.wait_running("first")
     await node.api.create_pod(user())
-    wanted = (
+    text = (
         'MountVolume.SetUp failed for volume "pv" : volume uses the ReadWriteOncePod access mode '
         "and is already in use by another pod"
     )
-    check_message(node, await wait_failed(node, "web"), wanted)
+    check_message(node, await wait_failed(node, "web"), text)
     await node.api.delete_pod("first")
     await wait_started(node, GONE_S + AGAIN_S)
 
@@ -278,12 +278,12 @@ async def a_local_volume_belongs_to_the_group_of_the_pod(node: Node) -> None:
     await node.api.create_pod(user(securityContext={"fsGroup": GROUP + 1}))
     await node.wait_running("web")
     expect_equal(node, owner(place / FILE), wanted_modes[1], "group and mode of the file")
-    told = node.events("AlreadyMountedVolume", pod="web")
-    wanted = (
+    events = node.events("AlreadyMountedVolume", pod="web")
+    text = (
         f"The requested fsGroup is {GROUP + 1}, but the volume pv has GID {GROUP}. The volume may "
         "not be shareable."
     )
-    expect_equal(node, [event["message"] for event in told], [wanted], "messages")
+    expect_equal(node, [event["message"] for event in events], [text], "messages")
 
 
 @conformance(id="volume-claim-group-mismatch", rules=["NODE-215.8"], needs=NEEDS)

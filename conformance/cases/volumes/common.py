@@ -64,5 +64,5 @@ async def wait_failed(node: Node, pod_name: str) -> str:
 
 def mode(node: Node, pod_name: str, file: str) -> str:
     """The permissions of a file of the volume, links followed, in octal digits."""
-    found = (node.machine.made_volume(pod_name, VOLUME) / file).stat()
-    return oct(stat.S_IMODE(found.st_mode))
+    status = (node.machine.made_volume(pod_name, VOLUME) / file).stat()
+    return oct(stat.S_IMODE(status.st_mode))

@@ -53,12 +53,12 @@ async def a_missing_claim_is_told(node: Node) -> None:
     source = {"persistentVolumeClaim": {"claimName": "data"}}
     await node.api.create_pod(with_volume("web", source))
     message = await wait_failed(node, "web")
-    wanted = (
+    expected_message = (
         "Unable to attach or mount volumes: unmounted volumes=[v], unattached volumes=[], failed "
         "to process volumes=[v]: error processing PVC default/data: failed to fetch PVC from API "
         'server: persistentvolumeclaims "data" not found'
     )
-    expect_equal(node, message, wanted, "message of the event")
+    expect_equal(node, message, expected_message, "message of the event")
     expect_equal(node, node.count("RunPodSandbox"), 0, "sandboxes")
 
 
@@ -131,10 +131,10 @@ async def one_file_of_a_config_map_can_be_mounted(node: Node) -> None:
     plan = with_volume("web", SETTINGS, container("main", volumeMounts=[mount]))
     await run_with(node, plan)
     mounts = node.calls("CreateContainer", container="main")[0].request.config.mounts
-    given = next(m for m in mounts if m.container_path == "/etc/a")
-    with open(given.host_path) as file:
-        seen = file.read()
-    expect_equal(node, (seen, given.readonly), ("1", True), "content, read-only")
+    config_mount = next(m for m in mounts if m.container_path == "/etc/a")
+    with open(config_mount.host_path) as file:
+        content = file.read()
+    expect_equal(node, (content, config_mount.readonly), ("1", True), "content, read-only")
 
 
 @conformance(id="volume-and-variables", rules=["NODE-207.1", "LIFE-137.1"], needs=NEEDS)
@@ -144,8 +144,10 @@ async def variables_and_volumes_have_one_source(node: Node) -> None:
     env = [{"configMapRef": {"name": "settings"}}]
     files = await run_with(node, with_volume("web", SETTINGS, main(envFrom=env)))
     expect_equal(node, files, {"MODE": "fast"}, "files")
-    given = {e.key: e.value for e in node.calls("CreateContainer")[0].request.config.envs}
-    expect(node, given.get("MODE") in ("fast", b"fast"), "the variable MODE", given.get("MODE"))
-    asked = node.api.requests("GET", r"/namespaces/default/configmaps")
-    lists = [request for request in asked if "watch" not in str(getattr(request, "query", ""))]
+    variables = {e.key: e.value for e in node.calls("CreateContainer")[0].request.config.envs}
+    expect(
+        node, variables.get("MODE") in ("fast", b"fast"), "the variable MODE", variables.get("MODE")
+    )
+    gets = node.api.requests("GET", r"/namespaces/default/configmaps")
+    lists = [request for request in gets if "watch" not in str(getattr(request, "query", ""))]
     expect(node, len(lists) <= 2, "one list and one watch at most", len(lists))

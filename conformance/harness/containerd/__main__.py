@@ -86,13 +86,13 @@ def main() -> int:
     parser.add_argument(
         "--image-only", action="store_true", help="make the image if it is not there, and end"
     )
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
-        if given.image_only:
-            print(_image(given.containerd_version))
+        if options.image_only:
+            print(_image(options.containerd_version))
         else:
-            with _directory(given.workdir) as workdir:
-                asyncio.run(_run(workdir, given.containerd_version))
+            with _directory(options.workdir) as workdir:
+                asyncio.run(_run(workdir, options.containerd_version))
     except (NodeError, EndpointError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -130,8 +130,8 @@ def owner_mark(pid: int | None = None) -> str | None:
 
 def leftovers(client: Any) -> Sequence[Any]:
     """The containers of this suite whose owner process has ended."""
-    found = client.containers.list(all=True, filters={"label": OWNER_LABEL})
-    return [c for c in found if not _owner_lives(c.labels[OWNER_LABEL])]
+    containers = client.containers.list(all=True, filters={"label": OWNER_LABEL})
+    return [c for c in containers if not _owner_lives(c.labels[OWNER_LABEL])]
 
 
 def _owner_lives(mark: str) -> bool:

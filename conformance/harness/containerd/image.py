@@ -77,8 +77,8 @@ def ensure_image(client: Any, release: Release, report: Report) -> str:
     """
     import docker.errors
 
-    if given := os.environ.get("REFKUBELET_CONTAINERD_IMAGE"):
-        return given
+    if tag_of_user := os.environ.get("REFKUBELET_CONTAINERD_IMAGE"):
+        return tag_of_user
     tag = image_tag(release)
     try:
         client.images.get(tag)
@@ -170,9 +170,9 @@ def build_from_packages(client: Any, release: Release) -> None:
                 f"suite {release.suite} of {mirror}: {error} (REFKUBELET_DEBIAN_MIRROR names "
                 "another mirror)"
             ) from None
-        found = package_version((rootfs / "var/lib/dpkg/status").read_text(), "containerd")
-        if not release.is_version(found):
-            raise NodeError(other_version(release, f"{release.suite} of {mirror}", found))
+        packaged = package_version((rootfs / "var/lib/dpkg/status").read_text(), "containerd")
+        if not release.is_version(packaged):
+            raise NodeError(other_version(release, f"{release.suite} of {mirror}", packaged))
         excludes = [f"--exclude={pattern}" for pattern in _LEFT_OUT]
         _run(["tar", "-C", str(rootfs), *excludes, "-cf", str(archive), "."])
         client.api.import_image_from_file(str(archive), repository=repository, tag=version)
@@ -188,7 +188,7 @@ def _run(command: list[str]) -> None:
     """Run the command and wait. Raises NodeError with its last lines when it fails or takes too
     long."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -198,6 +198,6 @@ def _run(command: list[str]) -> None:
         )
     except subprocess.TimeoutExpired:
         raise NodeError(f"{command[0]} did not end within {_BUILD_TIMEOUT_S} s") from None
-    if done.returncode != 0:
-        tail = "; ".join(done.stdout.strip().splitlines()[-3:])
-        raise NodeError(f"{command[0]} failed with code {done.returncode}: {tail}")
+    if process.returncode != 0:
+        tail = "; ".join(process.stdout.strip().splitlines()[-3:])
+        raise NodeError(f"{command[0]} failed with code {process.returncode}: {tail}")

@@ -137,15 +137,15 @@ def write_image(store: Path, repository: str, tag: str, layer: bytes, config: by
             "layers": [_descriptor(LAYER_TYPE, layer)],
         }
     ).encode()
-    here = root / "repositories" / repository
+    repository_root = root / "repositories" / repository
     for blob in (layer, config, manifest):
         digest = hashlib.sha256(blob).hexdigest()
         _write(root / "blobs/sha256" / digest[:2] / digest / "data", blob)
         kind = "_manifests/revisions" if blob is manifest else "_layers"
-        _link(here / kind / "sha256" / digest, digest)
+        _link(repository_root / kind / "sha256" / digest, digest)
     digest = hashlib.sha256(manifest).hexdigest()
-    _link(here / "_manifests/tags" / tag / "index/sha256" / digest, digest)
-    _link(here / "_manifests/tags" / tag / "current", digest)
+    _link(repository_root / "_manifests/tags" / tag / "index/sha256" / digest, digest)
+    _link(repository_root / "_manifests/tags" / tag / "current", digest)
 
 
 def _descriptor(media_type: str, blob: bytes) -> dict[str, object]:

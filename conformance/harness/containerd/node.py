@@ -116,13 +116,13 @@ class ContainerdNode:
 
     def check(self, command: Sequence[str]) -> str:
         """Like `exec`, returning stdout. Raises: NodeError if the command fails."""
-        done = self.exec(command)
-        if done.exit_code != 0:
+        result = self.exec(command)
+        if result.exit_code != 0:
             raise NodeError(
-                f"`{shlex.join(command)}` failed in the node with code {done.exit_code}: "
-                f"{(done.stderr or done.stdout).strip()}"
+                f"`{shlex.join(command)}` failed in the node with code {result.exit_code}: "
+                f"{(result.stderr or result.stdout).strip()}"
             )
-        return done.stdout
+        return result.stdout
 
     def kill(self, container_id: str, signal: str = "KILL") -> None:
         """Signal the main process of a container or sandbox, behind containerd's back.
@@ -135,10 +135,10 @@ class ContainerdNode:
         """End containerd and keep it down; containers go on. Waits until it is gone."""
         (self._dirs.shared / "stay-down").touch()
         self.check(["sh", "-c", f'kill -s {signal} "$(cat /run/containerd.pid)"'])
-        gone = (
+        wait_until_ended = (
             'pid=$(cat /run/containerd.pid); while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done'
         )
-        self.check(["timeout", f"{READY_TIMEOUT_S:.0f}", "sh", "-c", gone])
+        self.check(["timeout", f"{READY_TIMEOUT_S:.0f}", "sh", "-c", wait_until_ended])
 
     async def start_containerd(self) -> None:
         """Start it again after `stop_containerd` and wait until the CRI is ready."""
@@ -221,13 +221,13 @@ class ContainerdNode:
 
     async def wait_images(self) -> None:
         """Wait until the CRI lists what `load_images` imported (it learns of it by an event)."""
-        wanted = [*BUSYBOX_IMAGES, PAUSE_IMAGE, APP_IMAGE]
+        references = [*BUSYBOX_IMAGES, PAUSE_IMAGE, APP_IMAGE]
         async with asyncio.timeout(READY_TIMEOUT_S), GrpcUpstream(self.endpoint) as upstream:
-            while wanted:
-                request = cri.ImageStatusRequest(image=cri.ImageSpec(image=wanted[0]))
+            while references:
+                request = cri.ImageStatusRequest(image=cri.ImageSpec(image=references[0]))
                 answer = await upstream.call("ImageStatus", request, timeout_s=5)
                 if isinstance(answer, cri.ImageStatusResponse) and answer.HasField("image"):
-                    wanted.pop(0)
+                    references.pop(0)
                 else:
                     await asyncio.sleep(_POLL_S)
 

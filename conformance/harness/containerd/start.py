@@ -91,10 +91,10 @@ async def _started(
         await node.wait_images()
         yield node
     finally:
-        made = container.get_wrapped_container()
-        if made is not None:
-            remove_new_cgroups(client, made, cgroups)
-            empty(made)
+        wrapped = container.get_wrapped_container()
+        if wrapped is not None:
+            remove_new_cgroups(client, wrapped, cgroups)
+            empty(wrapped)
         container.stop()
 
 

@@ -53,15 +53,15 @@ def _make(directory: Path, name: str, owner: Owner) -> None:
     is_authority = name == AUTHORITY
     if not is_authority:
         issuer, signer = _authority(directory)
-    now = datetime.fromtimestamp(RealClock().wall_ns() // 10**9, UTC)
+    moment = datetime.fromtimestamp(RealClock().wall_ns() // 10**9, UTC)
     certificate = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - GOOD_FOR)
-        .not_valid_after(now + GOOD_FOR)
+        .not_valid_before(moment - GOOD_FOR)
+        .not_valid_after(moment + GOOD_FOR)
         .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
         .sign(signer, hashes.SHA256())
     )

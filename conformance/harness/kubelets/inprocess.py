@@ -193,20 +193,20 @@ class InProcessKubelet:
 
     async def http(self, request: HttpRequest) -> HttpAnswer:
         """As its ports answer; no socket is opened, a client certificate counts as verified."""
-        shown = None
+        certificate = None
         if request.certificate is not None and request.port == MAIN:
-            shown = ClientCertificate(*request.certificate)
+            certificate = ClientCertificate(*request.certificate)
         try:
-            asked = Request(
+            asked_request = Request(
                 method=request.method,
                 path=path_of(request.path),
                 query=query_of(request.path),
                 headers={name.lower(): value for name, value in request.headers.items()},
-                certificate=shown,
+                certificate=certificate,
             )
         except BadRequest as problem:
             return HttpAnswer(400, str(problem), {})
-        answer = await self._port(request.port).answer(asked)
+        answer = await self._port(request.port).answer(asked_request)
         body = answer.body + await self._chunks(answer, request.for_s)
         headers = {"content-type": answer.content_type}
         headers.update((name.lower(), value) for name, value in answer.headers.items())
@@ -224,14 +224,14 @@ class InProcessKubelet:
 
     async def _chunks(self, answer: Answer, for_s: float | None) -> bytes:
         """What comes of the answer, for so many seconds."""
-        found: list[bytes] = []
+        chunks: list[bytes] = []
         if answer.chunks is None:
             return b""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(for_s):
                 async for chunk in answer.chunks:
-                    found.append(chunk)
-        return b"".join(found)
+                    chunks.append(chunk)
+        return b"".join(chunks)
 
     async def pod_resources(self, method: str, **fields: str) -> Any:
         """As the socket of a daemon answers. Raises LookupError."""
@@ -249,7 +249,7 @@ class InProcessKubelet:
         # Converting is slow and pods seldom change. Values are never changed in place, so the same
         # metadata and status objects mean the same content.
         uid = pod.metadata.uid
-        seen = self._shown.get(uid)
-        if seen is None or seen[0] is not pod.metadata or seen[1] is not pod.status:
-            seen = self._shown[uid] = (pod.metadata, pod.status, to_dict(pod))
-        return seen[2]
+        cached = self._shown.get(uid)
+        if cached is None or cached[0] is not pod.metadata or cached[1] is not pod.status:
+            cached = self._shown[uid] = (pod.metadata, pod.status, to_dict(pod))
+        return cached[2]

@@ -30,9 +30,9 @@ def last_words(lines: Sequence[str]) -> list[str]:
     first = _why(lines)
     if first is None:
         return list(lines[-LAST_LINES:])
-    kept = list(lines[first : first + MOST_LINES])
-    left = len(lines) - first - len(kept)
-    return [*kept, f"({left} more lines)"] if left else kept
+    last_lines = list(lines[first : first + MOST_LINES])
+    remaining = len(lines) - first - len(last_lines)
+    return [*last_lines, f"({remaining} more lines)"] if remaining else last_lines
 
 
 def says_that_it_ends(lines: Sequence[str]) -> bool:

@@ -124,10 +124,10 @@ class LoginPrograms:
 
 def _asked(args: Path) -> Asked:
     variables = args.with_suffix(".env").read_text().splitlines()
-    told = args.with_suffix(".stdin").read_text()
+    standard_input = args.with_suffix(".stdin").read_text()
     pairs = (line.partition("=") for line in variables)
     return Asked(
-        json.loads(told) if told else {},
+        json.loads(standard_input) if standard_input else {},
         tuple(args.read_text().splitlines()),
         {name: value for name, _, value in pairs},
     )

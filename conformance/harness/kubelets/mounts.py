@@ -40,13 +40,13 @@ def mounted_below(base: Path) -> Counter[Path]:
 
 def left_to_unmount(points: Sequence[Path], keep: Counter[Path]) -> list[Path]:
     """The mount points without those in `keep`, of each place the oldest; the newest come first."""
-    left, found = Counter(keep), []
+    remaining, to_unmount = Counter(keep), []
     for point in reversed(points):
-        if left[point] > 0:
-            left[point] -= 1
+        if remaining[point] > 0:
+            remaining[point] -= 1
         else:
-            found.append(point)
-    return found[::-1]
+            to_unmount.append(point)
+    return to_unmount[::-1]
 
 
 def unmount_below(base: Path, keep: Counter[Path]) -> None:

@@ -29,26 +29,26 @@ class Ports:
 
     def take(self, count: int) -> list[int]:
         """That many ports. Raises RuntimeError when all blocks are in use."""
-        found = list(islice(self._ports, count))
-        if len(found) < count:
+        ports = list(islice(self._ports, count))
+        if len(ports) < count:
             last = FIRST + BLOCK * BLOCKS - 1
             raise RuntimeError(f"no {count} free ports from {FIRST} to {last}")
-        return found
+        return ports
 
     def close(self) -> None:
         """Release all blocks, after every kubelet has ended; the next port is again the first."""
-        for held in self._held:
-            held.close()
+        for bound_socket in self._held:
+            bound_socket.close()
         self._held.clear()
         self._ports = self._free()
 
     def _free(self) -> Iterator[int]:
         """The ports of one free block after the other."""
         for block in range(FIRST, FIRST + BLOCK * BLOCKS, BLOCK):
-            held = _bound(block)
-            if held is None:
+            blocker = _bound(block)
+            if blocker is None:
                 continue
-            self._held.append(held)
+            self._held.append(blocker)
             for port in range(block + 1, block + BLOCK):
                 probe = _bound(port)
                 if probe is not None:
@@ -58,10 +58,10 @@ class Ports:
 
 def _bound(port: int) -> socket.socket | None:
     """A socket bound to that port, which does not listen; None when the port is in use."""
-    made = socket.socket()
+    sock = socket.socket()
     try:
-        made.bind((HOST, port))
+        sock.bind((HOST, port))
     except OSError:
-        made.close()
+        sock.close()
         return None
-    return made
+    return sock

@@ -144,7 +144,7 @@ class ProcessKubelet:
         if not _can_read_kernel_log():
             whole["featureGates"] = {**whole.get("featureGates", {}), ROOTLESS: True}
         self._paths.config.write_text(json.dumps(whole, indent=1))
-        asked = self._pods_asked() if self._pods_asked else 0
+        pods_before = self._pods_asked() if self._pods_asked else 0
         if self._program.prepare is not None:
             self._program.prepare()
         if self._program.certificates is not None:
@@ -164,7 +164,7 @@ class ProcessKubelet:
         await self._wait_healthy(healthz)
         if self._program.certificates is not None:
             certificates.keep(binary, self._paths.base / directory)
-        await self._wait_asked(asked)
+        await self._wait_asked(pods_before)
 
     def _working_directory(self) -> Path | None:
         """Where the kubelet is started; None: where the suite was."""
@@ -319,7 +319,7 @@ class ProcessKubelet:
         url = f"{'https' if main else 'http'}://127.0.0.1:{number}{request.path}"
         tls = client_context(self._paths.client_ca.parent, request.certificate) if main else None
         connector = aiohttp.TCPConnector(ssl=tls or False)
-        found: list[bytes] = []
+        chunks: list[bytes] = []
         try:
             async with (
                 aiohttp.ClientSession(connector=connector, max_field_size=1 << 20) as session,
@@ -333,9 +333,9 @@ class ProcessKubelet:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(request.for_s or ANSWER_WITHIN_S):
                         async for chunk in answer.content.iter_any():
-                            found.append(chunk)
+                            chunks.append(chunk)
                 headers = {name.lower(): value for name, value in answer.headers.items()}
-                text = b"".join(found).decode(errors="replace")
+                text = b"".join(chunks).decode(errors="replace")
                 return HttpAnswer(answer.status, text, headers)
         except (aiohttp.ClientError, TimeoutError) as error:
             self._check_not_ending()

@@ -89,12 +89,12 @@ REFKUBELET: Final = Program(
 def told_release(path: str) -> Release | None:
     """What `PROGRAM --version` says (`Kubernetes v1.36.2`); None where no version is in it."""
     try:
-        told = subprocess.run(
+        process = subprocess.run(
             [path, "--version"], capture_output=True, text=True, timeout=VERSION_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return release_of(told.stdout)
+    return release_of(process.stdout)
 
 
 def with_own_cgroups(program: Program, cgroup_root: str) -> Program:
@@ -106,12 +106,12 @@ def with_own_cgroups(program: Program, cgroup_root: str) -> Program:
 
 def own_address() -> str:
     """The address that this machine has on its way out; "" when it has none. Nothing is sent."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            asked.connect((ELSEWHERE, 9))
+            probe.connect((ELSEWHERE, 9))
         except OSError:
             return ""
-        return str(asked.getsockname()[0])
+        return str(probe.getsockname()[0])
 
 
 def external(path: Path, prefix: tuple[str, ...] = (), node_ip: str = "") -> Program:
@@ -157,15 +157,15 @@ def on_machine(
     see as the directory of links to logs, which all kubelets of a machine clean up, if that is
     fixed; `plugins`: as its directory for plugins, if that is fixed."""
     fixed = {k: v for k, v in program.config.items() if k not in OF_CGROUPS}
-    seen = {}
+    links = {}
     if program.fixed_links is not None:
         program.fixed_links.mkdir(parents=True, exist_ok=True)
-        seen[str(program.fixed_links)] = str(log_links)
+        links[str(program.fixed_links)] = str(log_links)
     if plugins is not None and program.fixed_plugins is not None:
         for directory in (plugins, program.fixed_plugins):
             directory.mkdir(parents=True, exist_ok=True)
-        seen[str(program.fixed_plugins)] = str(plugins)
-    command = (*machine.prefix(seen), *program.command)
+        links[str(program.fixed_plugins)] = str(plugins)
+    command = (*machine.prefix(links), *program.command)
     return replace(program, command=command, config=fixed, prepare=machine.prepare)
 
 

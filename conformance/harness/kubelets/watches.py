@@ -28,13 +28,13 @@ def require_watches(needed: int = NEEDED) -> None:
     got: list[int] = []
     try:
         for _ in range(needed):
-            if (found := inotify_init(CLOSE_ON_EXEC)) < 0:
+            if (instance := inotify_init(CLOSE_ON_EXEC)) < 0:
                 raise MachineLacks(
                     f"no instance of inotify is left for a kubelet ({len(got)} of {needed}): "
                     f"{os.strerror(ctypes.get_errno())}; {SETTING} is {_limit()}; raise it: "
                     f"sysctl -w {SETTING}=1024"
                 )
-            got.append(found)
+            got.append(instance)
     finally:
         for descriptor in got:
             os.close(descriptor)

@@ -62,8 +62,8 @@ class CgroupTrees:
         """The top directories of all trees."""
         if self.version == 2:
             return [self._root]
-        found = [d for d in self._root.iterdir() if (d / "cgroup.procs").exists()]
-        return sorted(found, key=lambda d: str(d.name))
+        directories = [d for d in self._root.iterdir() if (d / "cgroup.procs").exists()]
+        return sorted(directories, key=lambda d: str(d.name))
 
     def start_process(self) -> IdleProcess:
         """Start a process that does nothing; it ends with the case at the latest."""
@@ -143,10 +143,10 @@ def _begin(top: Path, version: int) -> None:
     """Set the group up as a machine is for a kubelet: with its CPUs (v1), with all controllers
     switched on (v2)."""
     if version == 2:
-        wanted = (CGROUPS / "cgroup.controllers").read_text().split()
+        controllers = (CGROUPS / "cgroup.controllers").read_text().split()
         for directory in (CGROUPS, top):
             switch = directory / "cgroup.subtree_control"
-            switch.write_text(" ".join(f"+{controller}" for controller in wanted))
+            switch.write_text(" ".join(f"+{controller}" for controller in controllers))
         return
     for file in ("cpuset.cpus", "cpuset.mems"):
         if (top / file).exists():

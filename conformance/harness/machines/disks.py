@@ -44,11 +44,11 @@ class OwnDisk:
         """Make the ballast as big as it must be to leave so many bytes free now."""
         ballast = self._root / _BALLAST
         ballast.unlink(missing_ok=True)
-        found = os.statvfs(self._root)
-        taken = found.f_bavail * found.f_frsize - free_bytes
-        if taken > 0:
+        statfs = os.statvfs(self._root)
+        to_fill = statfs.f_bavail * statfs.f_frsize - free_bytes
+        if to_fill > 0:
             with ballast.open("wb") as file:
-                os.posix_fallocate(file.fileno(), 0, taken)  # nothing is written
+                os.posix_fallocate(file.fileno(), 0, to_fill)  # nothing is written
 
     def leave_inodes(self, free: int) -> None:
         """Make so many empty files that so many inodes are left free now."""
@@ -142,9 +142,9 @@ async def run_command(*command: str) -> None:
     )
     ending = asyncio.ensure_future(process.communicate())
     try:
-        _, said = await asyncio.shield(ending)
+        _, error_output = await asyncio.shield(ending)
     except asyncio.CancelledError:
         await ending  # a mount that comes about later would stay
         raise
     if process.returncode:
-        raise RuntimeError(f"{' '.join(command)}: {said.decode().strip()}")
+        raise RuntimeError(f"{' '.join(command)}: {error_output.decode().strip()}")

@@ -50,8 +50,8 @@ def separate_disks(machine: FakeNode, *, split: bool, places: Mapping[str, str] 
 
 def leave_memory(machine: FakeNode, free_bytes: int) -> None:
     """Leave so many bytes of memory available."""
-    taken = machine.containers_memory_bytes()
-    machine.use_memory(machine.memory_bytes - taken - free_bytes)
+    used_bytes = machine.containers_memory_bytes()
+    machine.use_memory(machine.memory_bytes - used_bytes - free_bytes)
 
 
 def leave_pids(machine: FakeNode, free: int) -> None:
@@ -63,20 +63,20 @@ def leave_disk(
     machine: FakeNode, disk: str, free_bytes: int, places: Mapping[str, str] = PLACES
 ) -> None:
     """Leave so many bytes free on the disk `disk`, a key of `places`."""
-    found, usage = _filesystem(machine, disk, places), machine.usage()
-    taken = usage.writable_bytes if found.holds_containers else 0
-    taken += usage.image_bytes if found.holds_images else 0
-    found.base_used_bytes = found.capacity_bytes - taken - free_bytes
+    filesystem, usage = _filesystem(machine, disk, places), machine.usage()
+    used_bytes = usage.writable_bytes if filesystem.holds_containers else 0
+    used_bytes += usage.image_bytes if filesystem.holds_images else 0
+    filesystem.base_used_bytes = filesystem.capacity_bytes - used_bytes - free_bytes
 
 
 def leave_inodes(
     machine: FakeNode, disk: str, free: int, places: Mapping[str, str] = PLACES
 ) -> None:
     """Leave so many inodes free on the disk `disk`, a key of `places`."""
-    found, usage = _filesystem(machine, disk, places), machine.usage()
-    taken = usage.writable_inodes if found.holds_containers else 0
-    taken += usage.image_inodes if found.holds_images else 0
-    found.base_used_inodes = found.inodes - taken - free
+    filesystem, usage = _filesystem(machine, disk, places), machine.usage()
+    used_inodes = usage.writable_inodes if filesystem.holds_containers else 0
+    used_inodes += usage.image_inodes if filesystem.holds_images else 0
+    filesystem.base_used_inodes = filesystem.inodes - used_inodes - free
 
 
 def _filesystem(machine: FakeNode, disk: str, places: Mapping[str, str]) -> Filesystem:

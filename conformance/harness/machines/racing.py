@@ -62,7 +62,7 @@ def racing(directory: Path, pairs: Mapping[str, str], note: Path) -> Iterator[No
     """Exchange each name below the directory for the other one, until the end. `note`: a file
     outside the directory, which gets the name of each FIFO that somebody had open. Raises
     `CannotRace`."""
-    names = [f"{one}={other}" for one, other in pairs.items()]
+    names = [f"{name}={other}" for name, other in pairs.items()]
     command = [sys.executable, "-c", RACER, str(directory), str(note), *names]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -85,14 +85,14 @@ def put_pairs(directory: Path, outside: Path, count: int = 2) -> dict[str, str]:
     pairs = {}
     for number in range(count):
         for kind in ("fifo", "link"):
-            one, other = f"to-{kind}-{number}", f"{kind}-{number}"
-            (directory / one / "below").mkdir(parents=True)
-            (directory / one / "file").write_text("inside")
+            name, other = f"to-{kind}-{number}", f"{kind}-{number}"
+            (directory / name / "below").mkdir(parents=True)
+            (directory / name / "file").write_text("inside")
             if kind == "fifo":
                 os.mkfifo(directory / other)
             else:
                 (directory / other).symlink_to(outside)
-            pairs[one] = other
+            pairs[name] = other
     return pairs
 
 
@@ -129,9 +129,9 @@ def status_deep(directory: Path, levels: int, name: str = "d") -> tuple[int, int
         below = os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=fd)
         os.close(fd)
         fd = below
-    found = os.stat("file", dir_fd=fd)
+    status = os.stat("file", dir_fd=fd)
     os.close(fd)
-    return found.st_gid, found.st_mode & 0o7777
+    return status.st_gid, status.st_mode & 0o7777
 
 
 def remove_deep(directory: Path, name: str = "d") -> None:
@@ -157,9 +157,9 @@ def make_outside(directory: Path) -> Path:
 
 def state_of(directory: Path) -> list[tuple[str, int, int, int]]:
     """All that is in and below a directory: name, mode, group and size."""
-    found = []
+    entries = []
     for path in (directory, *sorted(directory.rglob("*"))):
         status = path.lstat()
         size = status.st_size if path.is_file() else 0
-        found.append((str(path), status.st_mode, status.st_gid, size))
-    return found
+        entries.append((str(path), status.st_mode, status.st_gid, size))
+    return entries

@@ -198,14 +198,14 @@ class NodeApi:
         }
         path = f"{_CORE}/persistentvolumeclaims"
         body = {"metadata": {"name": name}, "spec": spec}
-        made = await self._parts.the_api().request("POST", path, body=body)
+        claim = await self._parts.the_api().request("POST", path, body=body)
         status = {
             "phase": phase,
             "accessModes": spec["accessModes"],
             "capacity": {"storage": "1Gi"},  # else the kubelet enlarges the volume
         }
         await self._send("PATCH", f"{path}/{name}/status", {"status": status}, MERGE_PATCH)
-        return str(made["metadata"]["uid"])
+        return str(claim["metadata"]["uid"])
 
     async def create_volume(
         self, name: str, source: Mapping[str, Any], *, claim: Mapping[str, Any] | None, **spec: Any
@@ -337,8 +337,8 @@ class NodeApi:
     def requests(self, method: str, path: str) -> Sequence[Any]:
         """The kubelet's requests that were answered so far (fakekubeapi's records), in order;
         `path` is a regular expression. What one has done may be seen before it is among them."""
-        found = self._parts.the_api().fake.requests(method, path)
-        return Seen(found, self._watch, f"{method} {path}")
+        records = self._parts.the_api().fake.requests(method, path)
+        return Seen(records, self._watch, f"{method} {path}")
 
     # --- the Node object ------------------------------------------------------------------
 

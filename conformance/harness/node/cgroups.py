@@ -80,9 +80,9 @@ class NodeCgroups:
         is named. Its processes move to the cgroupRoot (v1) or to the top, since with v2 a group
         with groups below it may hold no process."""
         version_1 = self.version == 1
-        for found in [self._trees.tree(tree)] if tree and version_1 else self._trees.all():
-            refuge = found / self.path()[1:] if version_1 else found
-            remove_group(found / self.path(*words)[1:], refuge)
+        for top in [self._trees.tree(tree)] if tree and version_1 else self._trees.all():
+            refuge = top / self.path()[1:] if version_1 else top
+            remove_group(top / self.path(*words)[1:], refuge)
 
     def start_process(self, *words: str) -> IdleProcess:
         """Start a process that does nothing in that group: with v1 in the memory tree alone. It

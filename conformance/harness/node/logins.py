@@ -40,10 +40,10 @@ class NodeLogins:
         for name in programs:
             self._programs.add(name, "")
         self._programs.write_config(config)
-        told = await self._kubelet.refused_start()
+        words = await self._kubelet.refused_start()
         self._programs.remove_config()
         await self._kubelet.start()
-        return told
+        return words
 
     def answers(self, name: str, answer: str, *, code: int = 0, takes_s: float = 0) -> None:
         """From now on the program prints that, after so many seconds, and ends with that code. One

@@ -45,8 +45,8 @@ class NodeMachine:
         """The kubelet's root directory, the one of the pods' logs, of the links to logs that a
         kubelet makes that can be told where, or of the static pods."""
         paths = self._parts.paths
-        found = {"root": paths.root, "logs": paths.logs, "links": paths.log_links}
-        return found.get(name, paths.manifests)
+        directories = {"root": paths.root, "logs": paths.logs, "links": paths.log_links}
+        return directories.get(name, paths.manifests)
 
     def write_root_file(self, file: str, text: str) -> None:
         """Write a file of the kubelet's root directory; `file` is its path there."""
@@ -82,8 +82,8 @@ class NodeMachine:
     @looked_at
     def log_files(self, pod: str, container: str) -> list[str]:
         """The names of the container's log files, the log itself first."""
-        found = self._parts.paths.logs.glob(f"*_{self._watch.runtime_name(pod)}_*/{container}/*")
-        return Seen(sorted(path.name for path in found), self._watch, f"log file {pod} {container}")
+        logs = self._parts.paths.logs.glob(f"*_{self._watch.runtime_name(pod)}_*/{container}/*")
+        return Seen(sorted(path.name for path in logs), self._watch, f"log file {pod} {container}")
 
     @looked_at
     def log_directories(self, pod: str) -> int:
@@ -95,14 +95,14 @@ class NodeMachine:
         """The links to logs of the pod's containers by their names, each with the file it leads to
         below the pod's log directory: `main/0.log`. Links that lead nowhere are among them."""
         name = self._watch.runtime_name(pod)
-        found = {}
+        targets = {}
         paths = self._parts.paths
         for directory in (paths.log_links, paths.links_below_root, LOG_LINKS):
             for link in directory.glob(f"{name}_*.log") if directory.is_dir() else ():
                 target = os.readlink(link)
                 if target.startswith(f"{self._parts.paths.logs}/"):
-                    found[link.name] = "/".join(target.split("/")[-2:])
-        return found
+                    targets[link.name] = "/".join(target.split("/")[-2:])
+        return targets
 
     def volume_path(self, pod: str, volume: str, file: str = "") -> Path:
         """The path of a file in an emptyDir volume of the pod; without `file`, of the volume."""
@@ -135,10 +135,10 @@ class NodeMachine:
         """The path of a volume of any kind that the kubelet makes. Raises ExpectationFailed while
         there is none."""
         above = self.pod_directory(pod) / "volumes"
-        found = [path for path in above.glob(f"*/{volume}") if path.is_dir()]
-        if not found:
+        paths = [path for path in above.glob(f"*/{volume}") if path.is_dir()]
+        if not paths:
             raise ExpectationFailed(f"pod {pod} has no volume {volume} below {above}")
-        return found[0]
+        return paths[0]
 
     @looked_at
     def volume_files(self, pod: str, volume: str) -> dict[str, str]:
@@ -220,14 +220,14 @@ class NodeMachine:
     async def _fall_below(self, signal: str) -> None:
         """Restart the kubelet with a threshold for the signal that is met at once. It cannot look
         at the node before it has admitted its pods, which it would refuse under pressure."""
-        known = set(self._watch.snapshots.pods)
+        pods = set(self._watch.snapshots.pods)
         with ExitStack() as held_up:
             for method in ("ListPodSandboxStats", "ListContainerStats"):
                 rule = self._parts.runtime.on(method, None, None)
                 held_up.enter_context(rule.fails("UNAVAILABLE", "not now"))
             await self._kubelet.restart(**_out_of_reach(self._parts.config, signal))
             await self._watch.run_until(
-                lambda: known <= set(self._watch.snapshots.pods),
+                lambda: pods <= set(self._watch.snapshots.pods),
                 within_s=limits.START_S,
                 what="the restarted kubelet knows its pods",
             )
@@ -302,7 +302,7 @@ def _files(path: Path) -> list[Path]:
     """The file, or all files below the directory; links are followed."""
     if not path.is_dir():
         return [path] if path.is_file() else []
-    return [found for entry in sorted(path.iterdir()) for found in _files(entry)]
+    return [file for entry in sorted(path.iterdir()) for file in _files(entry)]
 
 
 def _out_of_reach(config: Mapping[str, Any], signal: str) -> dict[str, Any]:

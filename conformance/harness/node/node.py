@@ -174,9 +174,9 @@ class Node:
         """The recorded calls (fakecri's `Call`) in order of arrival: of that method, for that pod
         and container (None: all), from `since_s` seconds after the beginning of the case on."""
         name = pod and self._watch.runtime_name(pod)
-        found = self._parts.runtime.calls(method, name, container)
-        kept = [c for c in found if self.time_s(c) >= since_s - 1e-9]
-        return Seen(kept, self, _phrase(method or "call", pod, container))
+        selected = self._parts.runtime.calls(method, name, container)
+        recent = [c for c in selected if self.time_s(c) >= since_s - 1e-9]
+        return Seen(recent, self, _phrase(method or "call", pod, container))
 
     @looked_at
     def count(
@@ -195,8 +195,8 @@ class Node:
         self, method: str, *, pod: str | None = None, container: str | None = None
     ) -> list[float]:
         """The arrival of each of these calls, in seconds since the case began."""
-        found = self.calls(method, pod=pod, container=container)
-        return Seen([self.time_s(c) for c in found], self, _phrase(method, pod, container))
+        selected = self.calls(method, pod=pod, container=container)
+        return Seen([self.time_s(c) for c in selected], self, _phrase(method, pod, container))
 
     def since_start_s(self, monotonic_s: float) -> float:
         """A moment of the clock of the run, in seconds since the case began."""
@@ -214,8 +214,8 @@ class Node:
     def writes(self, pod: str, *, since_s: float = 0.0) -> list[str]:
         """The calls for that pod that change something, in order, with the attempt behind a slash:
         `RunPodSandbox/0`, `StartContainer main/1`."""
-        found = self.calls(pod=pod, since_s=since_s)
-        return [write_name(c) for c in found if is_write(c)]
+        pod_calls = self.calls(pod=pod, since_s=since_s)
+        return [write_name(c) for c in pod_calls if is_write(c)]
 
     # --- pods, as the kubelet shows them in /pods -----------------------------------------
 
@@ -266,14 +266,14 @@ class Node:
     @looked_at
     def events(self, reason: str | None = None, *, pod: str | None = None) -> list[dict[str, Any]]:
         """The events, oldest first: for that reason, about that pod (None: all)."""
-        wanted = pod and self._watch.runtime_name(pod)
-        found = [
+        pod_name = pod and self._watch.runtime_name(pod)
+        events = [
             e
             for e in self._watch.snapshots.events
             if (reason is None or e["reason"] == reason)
-            and (wanted is None or e["involvedObject"]["name"] == wanted)
+            and (pod_name is None or e["involvedObject"]["name"] == pod_name)
         ]
-        return Seen(found, self, _phrase("event", reason, pod))
+        return Seen(events, self, _phrase("event", reason, pod))
 
     async def events_arrive(self) -> None:
         """Let a second pass, in which the events of what was seen arrive at the API server: they

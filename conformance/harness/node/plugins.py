@@ -39,8 +39,8 @@ class NodePlugins:
                 if len(plugin.refusals) > before:
                     return
                 if self._watch.now_s >= deadline_s:
-                    wanted = "a kubelet that takes registrations"
-                    raise failure(self._watch, wanted, str(error)) from None
+                    expected = "a kubelet that takes registrations"
+                    raise failure(self._watch, expected, str(error)) from None
             await self._parts.the_plugins().stop(plugin)
             await self._watch.pause()
 

@@ -84,8 +84,8 @@ class NodeRuntime:
         not, behind the kubelet's back; with `container` only the containers of that name."""
         name = self._watch.runtime_name(pod)
         for call in self._parts.runtime.calls("StartContainer", name, container):
-            gone = cri.RemoveContainerRequest(container_id=call.request.container_id)
-            await self.direct.call("RemoveContainer", gone)
+            removal = cri.RemoveContainerRequest(container_id=call.request.container_id)
+            await self.direct.call("RemoveContainer", removal)
         for call in self._parts.runtime.calls("RunPodSandbox", name, None):
             box = cri.RemovePodSandboxRequest(pod_sandbox_id=call.response.pod_sandbox_id)
             if container is None:
@@ -95,5 +95,5 @@ class NodeRuntime:
     def visits(self, pod: str) -> Sequence[Any]:
         """The connections to the pod's containers (fakecri's `Visit`), in order; their `time_s` is
         of the runtime's clock (Feature.POD_SERVERS)."""
-        found = self._parts.runtime.visits(self._watch.runtime_name(pod))
-        return Seen(found, self._watch, f"visit to {pod}")
+        visits = self._parts.runtime.visits(self._watch.runtime_name(pod))
+        return Seen(visits, self._watch, f"visit to {pod}")

@@ -67,7 +67,7 @@ class NodeStorage:
     def listed_driver(self, driver: str) -> dict[str, Any]:
         """What the CSINode says of the driver; {} when it does not name it."""
         listed = (self.csi_node().get("spec") or {}).get("drivers") or []
-        return next((dict(one) for one in listed if one["name"] == driver), {})
+        return next((dict(entry) for entry in listed if entry["name"] == driver), {})
 
     async def create_csi_node(self, owner_uid: str, drivers: Sequence[Mapping[str, Any]]) -> None:
         """Create the CSINode of the node, as a kubelet does whose Node has that UID."""
@@ -101,8 +101,8 @@ class NodeStorage:
     @looked_at
     def claim(self, name: str) -> dict[str, Any]:
         """The status of a claim; {} when there is no such claim."""
-        found = self._parts.the_api().stored("persistentvolumeclaims", name)
-        return dict(found.get("status") or {})
+        stored = self._parts.the_api().stored("persistentvolumeclaims", name)
+        return dict(stored.get("status") or {})
 
     async def tell_claim(self, name: str, **status: Any) -> None:
         """Change these fields of the claim's status, as a controller does; None removes one."""

@@ -104,8 +104,8 @@ class Watch:
         self.snapshots.asked, looked = False, True
         while not condition():
             if self.now_s >= start_s + within_s + self.slack_s:
-                wanted = f"{what or 'condition'} within {within_s:g} s"
-                raise failure(self, wanted, seen_by(condition))
+                expected = f"{what or 'condition'} within {within_s:g} s"
+                raise failure(self, expected, seen_by(condition))
             await self._pass(max(pace.tick_s, min(1.0, within_s / 300)))
             looked = self._activity.wants_look(self.now_s) or self.snapshots.asked
             if looked:
@@ -132,10 +132,10 @@ class Watch:
     def trace(self, *, last: int | None = None) -> list[str]:
         """The recorded calls, one line each: all of them, or only the `last` that change
         something."""
-        found = self._parts.runtime.calls(None, None, None)
+        calls = self._parts.runtime.calls(None, None, None)
         if last is not None:
-            found = [c for c in found if is_write(c)][-last:]
-        return [call_line(c, self.start_s) for c in found]
+            calls = [c for c in calls if is_write(c)][-last:]
+        return [call_line(c, self.start_s) for c in calls]
 
     def report(self) -> list[str]:
         """What happened last, as lines below the text of a failure: the time, the last changing

@@ -36,9 +36,9 @@ class Activity:
 
     def wants_look(self, now_s: float) -> bool:
         """Whether to look at the kubelet now; the caller does so if it is."""
-        seen = (self._runtime.activity(), self._api.revision if self._api is not None else 0)
-        if seen != self._seen:
-            self._seen = seen
+        activity = (self._runtime.activity(), self._api.revision if self._api is not None else 0)
+        if activity != self._seen:
+            self._seen = activity
             self.stir(now_s)
         if now_s > self._lively_until_s and now_s < self._looked_s + self._quiet_s:
             return False

@@ -41,8 +41,8 @@ def looked_at(question: Callable[Concatenate[S, P], R], /) -> Callable[Concatena
         finally:
             _NOTES.reset(token)
         words = [repr(a) for a in args] + [f"{name}={value!r}" for name, value in named.items()]
-        asked = f"{getattr(self, 'facet', '')}{question.__name__}"
-        notes.append(f"{asked}({', '.join(words)}) = {shortly(answer)}")
+        called = f"{getattr(self, 'facet', '')}{question.__name__}"
+        notes.append(f"{called}({', '.join(words)}) = {shortly(answer)}")
         return answer
 
     return ask

@@ -63,9 +63,9 @@ class Snapshots:
             self.node = self._api.node(self._node_name)
 
     def _note(self, name: str, status: dict[str, Any]) -> None:
-        seen = self._statuses.setdefault(name, [])
-        if not seen or seen[-1] != status:
-            seen.append(status)
+        statuses = self._statuses.setdefault(name, [])
+        if not statuses or statuses[-1] != status:
+            statuses.append(status)
             self.history.append((self._clock.monotonic_s(), name, status))
 
     def states(self, pod: str, container: str) -> list[str]:

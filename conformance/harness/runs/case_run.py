@@ -143,8 +143,8 @@ async def _run_body(case: Case, parts: Parts, traces: Traces) -> Result:
     if node is None:
         return Result(case, outcome, detail, breach)
     result = Result(case, outcome, detail, breach, case_s=node.now_s, trace=tuple(node.trace()))
-    kept = traces == "all" or (traces == "failed" and outcome is not Outcome.PASSED)
-    return replace(result, record=node.record()) if kept else result
+    keeps_record = traces == "all" or (traces == "failed" and outcome is not Outcome.PASSED)
+    return replace(result, record=node.record()) if keeps_record else result
 
 
 def _judge(problem: Exception, node: Node | None) -> tuple[Outcome, str]:

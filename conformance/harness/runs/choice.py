@@ -185,10 +185,10 @@ class Choice:
 
     def _check_pair(self) -> None:
         """Whether kubelet and runtime fit together: both virtual or both real."""
-        known = (FAKE, FAKE_SOCKET, CONTAINERD)
-        if self.runtime not in known and not self.runtime.startswith("unix://"):
+        runtimes = (FAKE, FAKE_SOCKET, CONTAINERD)
+        if self.runtime not in runtimes and not self.runtime.startswith("unix://"):
             raise EnvironmentProblem(
-                f"--runtime {self.runtime}: wanted {', '.join(known)} or unix:///path.sock"
+                f"--runtime {self.runtime}: wanted {', '.join(runtimes)} or unix:///path.sock"
             )
         if self.virtual and self.runtime != FAKE:
             raise EnvironmentProblem(

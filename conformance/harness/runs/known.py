@@ -24,8 +24,8 @@ def with_known_bugs(result: Result, release: Release | None) -> Result:
     named = "; ".join(map(str, bugs))
     if result.outcome is Outcome.FAILED:
         if not any(_made_by(bug, result.breach) for bug in bugs):
-            told = f"{result.detail}\nThis is not how its known bug shows: {named}"
-            return replace(result, detail=told)
+            extended = f"{result.detail}\nThis is not how its known bug shows: {named}"
+            return replace(result, detail=extended)
         return replace(result, outcome=Outcome.KNOWN_BUG, detail=f"{named}\n{result.detail}")
     if result.outcome is Outcome.PASSED and not all(bug.by_chance for bug in bugs):
         version = ".".join(map(str, release))

@@ -31,10 +31,10 @@ def kubelet_features(kubelet: str) -> Features:
         Feature.MANIFEST_URL,
         *(Feature.FAULTS, Feature.OUTSIDE_KILL),  # by the proxy in front of every runtime
     }
-    ours = kubelet in (IN_PROCESS, PROCESS)
-    if ours:
+    is_ours = kubelet in (IN_PROCESS, PROCESS)
+    if is_ours:
         features |= {Feature.SHUTDOWN_AGAIN, Feature.CONTAINER_GROUPS}
-    if ours or os.geteuid() == 0:  # others need a mount for a plugin directory of their own
+    if is_ours or os.geteuid() == 0:  # others need a mount for a plugin directory of their own
         features.add(Feature.DEVICE_PLUGINS)
     return features
 
@@ -71,8 +71,8 @@ def _has_apparmor() -> bool:
 
 def given_features(kubelet: str, runtime: str) -> Features:
     """What a machine of numbers adds, which a kubelet binary on the fake runtime can be given."""
-    ours = kubelet in (IN_PROCESS, PROCESS)
-    if ours or runtime not in (FAKE, FAKE_SOCKET):
+    is_ours = kubelet in (IN_PROCESS, PROCESS)
+    if is_ours or runtime not in (FAKE, FAKE_SOCKET):
         return set()
     # Here, not above: runs without a kubelet program start earlier.
     from conformance.harness.machines.given.machine import why_no_cgroup_v1, why_no_machine

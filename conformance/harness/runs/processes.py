@@ -67,8 +67,8 @@ def _as_they_end(
     wanted: Sequence[tuple[Case, Choice]], open_ends: list[Connection]
 ) -> Generator[tuple[int, Result], None, None]:
     """Places and results; at the end errors for those that no process has sent."""
-    left = set(range(len(wanted)))
-    while left and open_ends:
+    missing = set(range(len(wanted)))
+    while missing and open_ends:
         for end in wait(open_ends):
             assert isinstance(end, Connection)
             try:
@@ -76,9 +76,9 @@ def _as_they_end(
             except EOFError:
                 open_ends.remove(end)
                 continue
-            left.discard(place)
+            missing.discard(place)
             yield place, replace(result, case=wanted[place][0])
-    for place in sorted(left):
+    for place in sorted(missing):
         case, choice = wanted[place]
         why = "the process that ran it has ended; try --jobs 1"
         yield place, Result(case, Outcome.ERROR, why, seed=choice.seed)

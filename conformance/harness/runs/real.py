@@ -68,8 +68,8 @@ async def real_environment(choice: Choice) -> AsyncIterator[RealEnvironment]:
             elif choice.runtime == CONTAINERD:
                 yield await _with_containerd(choice, base, stack)
             else:
-                upstream, told = await _upstream(choice.runtime, stack)
-                yield RealEnvironment(choice, base, upstream, told=told)
+                upstream, product = await _upstream(choice.runtime, stack)
+                yield RealEnvironment(choice, base, upstream, told=product)
     finally:
         PORTS.close()
         shutil.rmtree(base, ignore_errors=True)
@@ -85,22 +85,22 @@ async def _with_containerd(choice: Choice, base: Path, stack: AsyncExitStack) ->
         )
     except NodeError as error:
         raise EnvironmentProblem(str(error)) from None
-    upstream, told = await _upstream(node.endpoint, stack)
+    upstream, product = await _upstream(node.endpoint, stack)
     registries = NodeRegistries(node)
-    return RealEnvironment(choice, node.kubelet_root, upstream, registries=registries, told=told)
+    return RealEnvironment(choice, node.kubelet_root, upstream, registries=registries, told=product)
 
 
 async def _upstream(endpoint: str, stack: AsyncExitStack) -> tuple[Any, tuple[str, str]]:
     """One connection for all cases, and name and version of the runtime, which is asked once."""
     upstream = await stack.enter_async_context(GrpcUpstream(endpoint))
     try:
-        told: Any = await upstream.call("Version", cri.VersionRequest(), timeout_s=10)
+        version: Any = await upstream.call("Version", cri.VersionRequest(), timeout_s=10)
     except grpc.RpcError as error:
         raise EnvironmentProblem(
             f"{endpoint} does not answer the CRI call Version: {error.code().name}: "
             f"{error.details()}\n  wanted: the socket of a container runtime"
         ) from None
-    return upstream, (told.runtime_name, told.runtime_version)
+    return upstream, (version.runtime_name, version.runtime_version)
 
 
 async def require_kubelet(environment: RealEnvironment) -> None:
@@ -141,8 +141,8 @@ async def run_real_cases(
     tasks = [asyncio.create_task(one(case)) for case in cases]
     again: list[Case] = []
     try:
-        for done in asyncio.as_completed(tasks):
-            result = await done
+        for ended in asyncio.as_completed(tasks):
+            result = await ended
             if result.outcome is Outcome.INCONCLUSIVE:
                 again.append(result.case)
             else:
@@ -171,14 +171,14 @@ async def end_all(
     After `within_s` seconds a clean-up that hangs (a runtime that does not answer) is cancelled,
     too, step by step, every `again_s` seconds.
     """
-    left = {task for task in tasks if not task.done()}
+    running = {task for task in tasks if not task.done()}
     for wait_s in (within_s, *[again_s] * CLEAN_UP_STEPS):
-        for task in left:
+        for task in running:
             task.cancel()
-        if not left:
+        if not running:
             break
-        _, left = await asyncio.wait(left, timeout=wait_s)
-    await asyncio.gather(*(task for task in tasks if task not in left), return_exceptions=True)
+        _, running = await asyncio.wait(running, timeout=wait_s)
+    await asyncio.gather(*(task for task in tasks if task not in running), return_exceptions=True)
 
 
 @asynccontextmanager

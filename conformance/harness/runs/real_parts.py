@@ -95,15 +95,15 @@ class RealEnvironment:
             stack.push_async_callback(plugins.close)
             registry = ServedRegistry()
             stack.push_async_callback(registry.close)
-            seen = plugins.directory if Feature.DEVICE_PLUGINS in case.needs else None
+            plugin_directory = plugins.directory if Feature.DEVICE_PLUGINS in case.needs else None
             config = _config(case, paths)
             manifests = await _manifests(case, config, stack)
             machine = None
             if wants_given_machine(case.needs, machine_version()):
                 machine = await _given(case, runtime.machine, paths, stack)
-                program = on_machine(program, machine, paths.log_links, seen)
-            elif seen is not None:
-                program = with_own_plugins(program, seen)
+                program = on_machine(program, machine, paths.log_links, plugin_directory)
+            elif plugin_directory is not None:
+                program = with_own_plugins(program, plugin_directory)
             own = await _of_its_own(case, program, paths, stack)
             cgroups = own.cgroups
             if machine is not None and Feature.CGROUPS in case.needs:
@@ -207,8 +207,8 @@ async def _of_its_own(
     disk = cgroups = logind = None
     if Feature.OWN_DISK in case.needs:
         disk = await stack.enter_async_context(own_disk(paths.root))
-    given = wants_given_machine(case.needs, machine_version())
-    if Feature.CGROUPS in case.needs and not given:
+    on_given_machine = wants_given_machine(case.needs, machine_version())
+    if Feature.CGROUPS in case.needs and not on_given_machine:
         cgroups = await stack.enter_async_context(own_groups(paths.base.name))
         program = with_own_cgroups(program, cgroups.path())
     if Feature.SHUTDOWN in case.needs:

@@ -16,7 +16,7 @@ def seeds_of(text: str) -> tuple[int, ...]:
     >>> seeds_of("1:5"), seeds_of("3,7"), seeds_of("8,1:2,8")
     ((1, 2, 3, 4, 5), (3, 7), (8, 1, 2))
     """
-    found: dict[int, None] = {}
+    seeds: dict[int, None] = {}
     try:
         for part in text.split(","):
             first, colon, last = part.partition(":")
@@ -24,12 +24,12 @@ def seeds_of(text: str) -> tuple[int, ...]:
             high = int(last) if colon else low
             if not low <= high < low + MOST:
                 raise ValueError
-            found.update(dict.fromkeys(range(low, high + 1)))
+            seeds.update(dict.fromkeys(range(low, high + 1)))
     except ValueError:
         raise ArgumentTypeError(
             f"wanted seeds such as 7, 3,7 or 1:20 (from 1 to 20), got {text!r}"
         ) from None
-    return tuple(found)
+    return tuple(seeds)
 
 
 def text_of(seeds: Sequence[int]) -> str:

@@ -53,8 +53,8 @@ async def _minute(node: Node) -> None:
     real_s = REAL_CLOCK.monotonic_s()
     await node.run_for(MINUTE_S)
     real_s = REAL_CLOCK.monotonic_s() - real_s
-    seen = node.count("ListPodSandbox") - before
-    expect(node, seen >= RELISTS, f"{RELISTS} relists or more in a minute", f"{seen} relists")
+    relists = node.count("ListPodSandbox") - before
+    expect(node, relists >= RELISTS, f"{RELISTS} relists or more in a minute", f"{relists} relists")
     expect(node, real_s <= MINUTE_WITHIN_S, f"a minute in {MINUTE_WITHIN_S:g} s", f"{real_s:.1f} s")
 
 
@@ -120,18 +120,18 @@ def _results(
     cases: Sequence[Case], workers: dict[Connection, Any]
 ) -> Generator[Result, None, None]:
     """The results as they come, in the end errors for the cases whose process has died."""
-    left = dict(enumerate(cases))
+    waiting = dict(enumerate(cases))
     open_ends = list(workers)
     while open_ends:
         for end in wait(open_ends):
             assert isinstance(end, Connection)
             try:
-                number, found = end.recv()
+                number, result = end.recv()
             except EOFError:
                 open_ends.remove(end)
                 continue
-            yield replace(found, case=left.pop(number))
-    for case in left.values():
+            yield replace(result, case=waiting.pop(number))
+    for case in waiting.values():
         yield Result(case, Outcome.ERROR, "the process that ran it has ended")
 
 
@@ -185,11 +185,11 @@ async def _case(case: Case, choice: Choice, own_mounts: bool) -> Result:
 
     task = asyncio.current_task()
     assert task is not None
-    told: list[int] = []
+    signals: list[int] = []
 
     def end() -> None:
-        if not told:
-            told.append(signal.SIGTERM)
+        if not signals:
+            signals.append(signal.SIGTERM)
             task.cancel()
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)

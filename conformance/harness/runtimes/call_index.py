@@ -24,10 +24,10 @@ class CallIndex:
     def select(self, method: str | None, pod: str | None, container: str | None) -> Sequence[Any]:
         """The calls of that method, pod and container in order of arrival; None selects all."""
         self._follow()
-        found = self._all if method is None else self._by_method.get(method, [])
+        candidates = self._all if method is None else self._by_method.get(method, [])
         return [
             call
-            for call in found
+            for call in candidates
             if (pod is None or call.pod == pod)
             and (container is None or call.container == container)
         ]
@@ -44,11 +44,11 @@ class CallIndex:
 
     def _follow(self) -> None:
         """Take in the calls that were recorded since the last time."""
-        wanted = 8
-        recent = self._recorder.last(wanted)
-        while recent and recent[0].seq > self._last_seq + 1 and len(recent) == wanted:
-            wanted *= 4
-            recent = self._recorder.last(wanted)
+        count = 8
+        recent = self._recorder.last(count)
+        while recent and recent[0].seq > self._last_seq + 1 and len(recent) == count:
+            count *= 4
+            recent = self._recorder.last(count)
         for call in recent:
             if call.seq > self._last_seq:
                 self._all.append(call)

@@ -110,11 +110,11 @@ class FakeRegistry:
             return None
         if self._away:
             return RegistryImage(error=connection_refused(reference))
-        wanted = (USER, PASSWORD) if host == self.closed_host else None
+        login = (USER, PASSWORD) if host == self.closed_host else None
         if name in self._images:
             content = f"{self.open_host}/{name}"  # the same image on both hosts
-            return RegistryImage(content=content, credentials=wanted)
-        return RegistryImage(error=not_found(reference), error_code="NOT_FOUND", credentials=wanted)
+            return RegistryImage(content=content, credentials=login)
+        return RegistryImage(error=not_found(reference), error_code="NOT_FOUND", credentials=login)
 
     async def add(self, name: str) -> None:
         self._images.add(name)

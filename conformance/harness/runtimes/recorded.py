@@ -61,24 +61,24 @@ class RecordedRuntime:
         when it does not run."""
         running = cri.ContainerStateValue(state=cri.CONTAINER_RUNNING)
         labels = {NAME: pod, CONTAINER: container}
-        wanted = cri.ContainerFilter(state=running, label_selector=labels)
-        listed: Any = await self._call("ListContainers", cri.ListContainersRequest(filter=wanted))
+        query = cri.ContainerFilter(state=running, label_selector=labels)
+        listed: Any = await self._call("ListContainers", cri.ListContainersRequest(filter=query))
         if not listed.containers:
             raise RuntimeError(f"no running container {container} of pod {pod} to kill")
-        for found in listed.containers:
-            request = cri.StopContainerRequest(container_id=found.id, timeout=0)
+        for running_container in listed.containers:
+            request = cri.StopContainerRequest(container_id=running_container.id, timeout=0)
             await self._call("StopContainer", request)
 
     async def stop_sandbox(self, pod: str) -> None:
         """Stop the pod's ready sandbox, and with it its containers. Raises RuntimeError when there
         is none."""
         ready = cri.PodSandboxStateValue(state=cri.SANDBOX_READY)
-        wanted = cri.PodSandboxFilter(state=ready, label_selector={NAME: pod})
-        listed: Any = await self._call("ListPodSandbox", cri.ListPodSandboxRequest(filter=wanted))
+        query = cri.PodSandboxFilter(state=ready, label_selector={NAME: pod})
+        listed: Any = await self._call("ListPodSandbox", cri.ListPodSandboxRequest(filter=query))
         if not listed.items:
             raise RuntimeError(f"no ready sandbox of pod {pod} to stop")
-        for found in listed.items:
-            request = cri.StopPodSandboxRequest(pod_sandbox_id=found.id)
+        for sandbox in listed.items:
+            request = cri.StopPodSandboxRequest(pod_sandbox_id=sandbox.id)
             await self._call("StopPodSandbox", request)
 
     async def _call(self, method: str, request: Any) -> Any:

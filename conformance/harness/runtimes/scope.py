@@ -85,9 +85,9 @@ class Scope:
         """
         problems = await asyncio.gather(*(self._remove(s) for s in sorted(self._sandboxes)))
         self._sandboxes.clear()
-        left = [problem for problem in problems if problem]
-        if left:
-            raise LeftBehind("; ".join(left))
+        left_behind = [problem for problem in problems if problem]
+        if left_behind:
+            raise LeftBehind("; ".join(left_behind))
 
     async def _remove(self, sandbox: str) -> str:
         """Stop and remove one sandbox. Returns why that could not be done, "" when it could.
@@ -113,6 +113,6 @@ class Scope:
 
 
 def _keep(items: Any, wanted: Any) -> None:
-    kept = [item for item in items if wanted(item)]
+    fitting = [item for item in items if wanted(item)]
     del items[:]
-    items.extend(kept)
+    items.extend(fitting)

@@ -59,14 +59,14 @@ class RecordedPod:
 
 def recorded_pods(calls: Iterable[Exchange]) -> list[RecordedPod]:
     """The pods whose sandboxes were made in the record, in that order."""
-    found: dict[str, RecordedPod] = {}
+    by_name: dict[str, RecordedPod] = {}
     for call in calls:
         name = call.subject.pod
-        if call.method == "RunPodSandbox" and name not in found:
-            found[name] = RecordedPod(name, call.request.config)
-        if name in found:
-            found[name].calls.append(call)
-    return list(found.values())
+        if call.method == "RunPodSandbox" and name not in by_name:
+            by_name[name] = RecordedPod(name, call.request.config)
+        if name in by_name:
+            by_name[name].calls.append(call)
+    return list(by_name.values())
 
 
 def manifest_names(pods: Sequence[RecordedPod], node: str = "") -> dict[str, str]:
@@ -87,8 +87,8 @@ def _node_name(names: Sequence[str]) -> str:
     if len(names) < 2:
         return names[0].rpartition("-")[2] if names else ""
     words = [name.split("-") for name in names]
-    most = min(len(one) for one in words) - 1
-    lengths = (n for n in range(most, 0, -1) if len({tuple(one[-n:]) for one in words}) == 1)
+    most = min(len(parts) for parts in words) - 1
+    lengths = (n for n in range(most, 0, -1) if len({tuple(parts[-n:]) for parts in words}) == 1)
     return "-".join(words[0][-next(lengths, 0) :]) if most else ""
 
 
@@ -115,24 +115,24 @@ def spec_of(pod: RecordedPod, end_s: float) -> dict[str, Any]:
 
 
 def _annotation(pod: RecordedPod, container: str, key: str) -> str:
-    made = pod.of("CreateContainer", container)[0]
-    return str(made.request.config.annotations.get(key, ""))
+    call = pod.of("CreateContainer", container)[0]
+    return str(call.request.config.annotations.get(key, ""))
 
 
 def _container(pod: RecordedPod, name: str, pulled: set[str]) -> dict[str, Any]:
     """One container. Its command is left out: its behaviours play it."""
     config = pod.of("CreateContainer", name)[0].request.config
-    found: dict[str, Any] = {"name": name}
+    spec: dict[str, Any] = {"name": name}
     image = config.image.user_specified_image or config.image.image
     if image in pulled:
-        found["image"] = image
+        spec["image"] = image
     if resources := _resources(config.linux.resources):
-        found["resources"] = resources
+        spec["resources"] = resources
     hook = _annotation(pod, name, _PRE_STOP)
     if hook:
-        found["lifecycle"] = {"preStop": json.loads(hook)}
+        spec["lifecycle"] = {"preStop": json.loads(hook)}
     hook_command = (json.loads(hook).get("exec") or {}).get("command") if hook else None
-    return {**found, **_probe(pod, name, hook_command)}
+    return {**spec, **_probe(pod, name, hook_command)}
 
 
 def _resources(given: Any) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def _probe(pod: RecordedPod, name: str, hook: Any) -> dict[str, Any]:
     for command, calls in by_command.items():
         if list(command) == hook or len(calls) < 2:
             continue
-        gaps = [later.start_s - one.start_s for one, later in pairwise(calls)]
+        gaps = [later.start_s - earlier.start_s for earlier, later in pairwise(calls)]
         kind = "livenessProbe" if _kills(pod, name, calls) else "readinessProbe"
         pod.guesses.append(f"{kind} of {name}: the command {' '.join(command)} was run repeatedly")
         period_s = max(1, round(statistics.median(gaps)))
@@ -174,15 +174,15 @@ def _kills(pod: RecordedPod, name: str, execs: Sequence[Exchange]) -> bool:
 def _init_containers(pod: RecordedPod) -> list[str]:
     """The containers that had ended well before the next one was made for the first time."""
     names = pod.containers
-    found = []
+    inits = []
     for name, following in pairwise(names):
         next_s = pod.of("CreateContainer", following)[0].start_s
         if not _ended_well(pod, name, next_s):
             break
-        found.append(name)
-    if found:
-        pod.guesses.append(f"init containers {', '.join(found)}: they ended before the next began")
-    return found
+        inits.append(name)
+    if inits:
+        pod.guesses.append(f"init containers {', '.join(inits)}: they ended before the next began")
+    return inits
 
 
 def _ended_well(pod: RecordedPod, name: str, before_s: float) -> bool:

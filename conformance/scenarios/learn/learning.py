@@ -39,17 +39,17 @@ def learned_text(calls: Sequence[Exchange], name: str, pods: Sequence[str], node
     """The scenario as a file; `name`: its ID. `pods`: names or patterns of those that count (of the
     runtime), all if there are none; `node`: the node's name, "" if it is to be guessed. Raises
     NothingToLearn."""
-    found = [p for p in recorded_pods(calls) if not pods or _chosen(p.name, pods)]
-    if not found:
-        told = f"no pod {' or '.join(pods)}" if pods else "no pod"
-        raise NothingToLearn(f"{told} begins in the record: wanted a RunPodSandbox")
-    scenario = _scenario(calls, found, name, manifest_names(found, node))
+    chosen = [p for p in recorded_pods(calls) if not pods or _chosen(p.name, pods)]
+    if not chosen:
+        missing = f"no pod {' or '.join(pods)}" if pods else "no pod"
+        raise NothingToLearn(f"{missing} begins in the record: wanted a RunPodSandbox")
+    scenario = _scenario(calls, chosen, name, manifest_names(chosen, node))
     head = [
         "# yaml-language-server: $schema=scenario.schema.json",
         "# Learned from recorded calls. To do: leave out what does not matter, say what is wrong",
         "# (title, says), and name what is known of it (upstream, affected, rules).",
     ]
-    guesses = [f"# guessed: {pod.name}: {guess}" for pod in found for guess in pod.guesses]
+    guesses = [f"# guessed: {pod.name}: {guess}" for pod in chosen for guess in pod.guesses]
     text = yaml.safe_dump(
         scenario, sort_keys=False, default_flow_style=None, width=100, allow_unicode=True
     )
@@ -79,18 +79,18 @@ def _scenario(
 def _script(calls: Sequence[Exchange], names: dict[str, str]) -> dict[str, Any]:
     """What the fake has to do, for the pods of the scenario."""
     learned = learned_script(calls)
-    found: dict[str, Any] = {}
+    sections: dict[str, Any] = {}
     for section in _SECTIONS:
         entries = learned.get(section)
         if not entries:
             continue
         if section == "registry":
-            found[section] = entries
+            sections[section] = entries
             continue
         own = [e for e in entries if e.get("pod") in names]
         if own:
-            found[section] = [{**entry, "pod": names[entry["pod"]]} for entry in own]
-    return found
+            sections[section] = [{**entry, "pod": names[entry["pod"]]} for entry in own]
+    return sections
 
 
 # -- what happened ---------------------------------------------------------------------------
@@ -105,15 +105,15 @@ def _steps(
         name = names[pod.name]
         begin_s = pod.of("RunPodSandbox")[0].start_s
         happened.append((begin_s, {"apply" if pod.static else "create": name}))
-        gone = _deleted(pod)
-        if gone is not None:
-            grace = {"pod": name, "grace": f"{gone.request.timeout}s"}
-            happened.append((gone.start_s, {"remove": name} if pod.static else {"delete": grace}))
+        stop = _deleted(pod)
+        if stop is not None:
+            grace = {"pod": name, "grace": f"{stop.request.timeout}s"}
+            happened.append((stop.start_s, {"remove": name} if pod.static else {"delete": grace}))
     first_s = min(at_s for at_s, _ in happened)
     restarts = [at_s for at_s in _kubelet_starts(calls) if at_s > first_s]
     happened += [(at_s, {"kubelet": "restart"}) for at_s in restarts]
     now_s = first_s
-    for at_s, step in sorted(happened, key=lambda one: one[0]):
+    for at_s, step in sorted(happened, key=lambda event: event[0]):
         yield from _passes(at_s - now_s)
         yield step
         now_s = at_s
@@ -123,16 +123,16 @@ def _steps(
 def _kubelet_starts(calls: Sequence[Exchange]) -> list[float]:
     """When a kubelet started: those from 1.28 on ask for RuntimeConfig only then; of others, when
     Version, Status and ListImages came at once, of which each alone comes at any time."""
-    told = [call.start_s for call in calls if call.method == "RuntimeConfig"]
-    if told:
-        return told
-    found = []
+    config_calls_s = [call.start_s for call in calls if call.method == "RuntimeConfig"]
+    if config_calls_s:
+        return config_calls_s
+    starts_s = []
     for call in calls:
         if call.method == "Version":
             near = {c.method for c in calls if abs(c.start_s - call.start_s) < _AT_ONCE_S}
             if {"Status", "ListImages"} <= near:
-                found.append(call.start_s)
-    return found
+                starts_s.append(call.start_s)
+    return starts_s
 
 
 def _passes(time_s: float) -> Iterator[dict[str, Any]]:
@@ -160,17 +160,17 @@ def _expected(pod: RecordedPod, name: str) -> Iterator[dict[str, Any]]:
     yield _entry(f"the pod {name} got another number of sandboxes",
                  calls={"method": "RunPodSandbox", "pod": name, "count": count})  # fmt: skip
     for container in pod.containers:
-        made = pod.of("CreateContainer", container)
+        starts = pod.of("CreateContainer", container)
         chosen = {"method": "CreateContainer", "pod": name, "container": container}
-        what = f"the container {container} of {name}"
-        yield _entry(f"{what} was made more or less often", calls={**chosen, "count": len(made)})
-        if len(made) > 2:
-            spans = [_span(later.start_s - one.start_s) for one, later in pairwise(made)]
-            yield _entry(f"{what} was restarted at other times", gaps={**chosen, "are": spans})
+        title = f"the container {container} of {name}"
+        yield _entry(f"{title} was made more or less often", calls={**chosen, "count": len(starts)})
+        if len(starts) > 2:
+            spans = [_span(later.start_s - call.start_s) for call, later in pairwise(starts)]
+            yield _entry(f"{title} was restarted at other times", gaps={**chosen, "are": spans})
         for stop in pod.of("StopContainer", container)[-1:]:
             grace = {"request": {"timeout": stop.request.timeout}}
-            asked = {**chosen, "method": "StopContainer", **grace}
-            yield _entry(f"{what} was stopped with another grace period", calls=asked)
+            stop_selector = {**chosen, "method": "StopContainer", **grace}
+            yield _entry(f"{title} was stopped with another grace period", calls=stop_selector)
     order = [_named(call, name) for call in pod.calls if call.method in _ORDERED][:_MOST]
     if len(order) > 1:
         yield _entry(f"the calls for {name} came in another order", order={"calls": order})

@@ -23,19 +23,19 @@ from fakecri.recording.plain import plain
 
 def calls(view: View, what: Calls) -> Look:
     """So many calls."""
-    found = calls_of(view, what)
-    there = found or _similar(view, what)
-    note = "" if found or not there else "0 that fit; others: "
+    fitting = calls_of(view, what)
+    listed_calls = fitting or _similar(view, what)
+    note = "" if fitting or not listed_calls else "0 that fit; others: "
     return Look(
-        count_fits(what.count, len(found)),
-        note + listed([_call_words(view, call, what) for call in there]),
+        count_fits(what.count, len(fitting)),
+        note + listed([_call_words(view, call, what) for call in listed_calls]),
     )
 
 
 def calls_of(view: View, what: CallSelector) -> list[Any]:
     """The calls that a selector chooses, in order of arrival."""
-    found = _similar(view, what)
-    return [call for call in found if _fits(call, what)]
+    similar = _similar(view, what)
+    return [call for call in similar if _fits(call, what)]
 
 
 def _similar(view: View, what: CallSelector) -> list[Any]:
@@ -43,8 +43,8 @@ def _similar(view: View, what: CallSelector) -> list[Any]:
     node = view.node
     pod = None if what.pod is UNSET else view.name(what.pod)
     container = None if what.container is UNSET else what.container
-    found = list(node.calls(what.method, pod=pod, container=container))
-    return [call for call in found if view.in_time(node.time_s(call), what)]
+    calls_of_method = list(node.calls(what.method, pod=pod, container=container))
+    return [call for call in calls_of_method if view.in_time(node.time_s(call), what)]
 
 
 def _fits(call: Any, what: CallSelector) -> bool:
@@ -67,36 +67,36 @@ def _call_words(view: View, call: Any, what: CallSelector) -> str:
     """A call in words, with what the selector asks of it."""
     words = f"{write_name(call)} at {view.node.time_s(call):.2f} s"
     if isinstance(what.request, dict):
-        sent = plain(call.request)
-        asked = {key: sent.get(key) for key in what.request}
-        words += f" {asked}"
+        request = plain(call.request)
+        asked_fields = {key: request.get(key) for key in what.request}
+        words += f" {asked_fields}"
     return words + (f" -> {call.error[0]}: {call.error[1]}" if call.error else "")
 
 
 def order(view: View, what: Order) -> Look:
     """Calls in that order."""
     after = -1
-    found: list[str] = []
-    for wanted in what.calls:
-        later = [call for call in calls_of(view, wanted) if call.seq > after]
+    calls_in_order: list[str] = []
+    for selector in what.calls:
+        later = [call for call in calls_of(view, selector) if call.seq > after]
         if not later:
-            seen = f"{', '.join(found) or 'nothing'}; then no ({said(wanted)})"
-            return Look(False, seen)
+            words = f"{', '.join(calls_in_order) or 'nothing'}; then no ({said(selector)})"
+            return Look(False, words)
         after = later[0].seq
-        found.append(_call_words(view, later[0], wanted))
-    return Look(True, ", ".join(found))
+        calls_in_order.append(_call_words(view, later[0], selector))
+    return Look(True, ", ".join(calls_in_order))
 
 
 def gaps(view: View, what: Gaps) -> Look:
     """The times between successive calls."""
-    found = calls_of(view, what)
+    selected = calls_of(view, what)
     node = view.node
-    ends = [node.ended_s(c) if what.ended else node.time_s(c) for c in found]
-    starts = [node.time_s(call) for call in found[1:]]
-    seen = [start - end for start, end in zip(starts, ends, strict=False)]
-    fit = [_gap_fits(view, span, gap) for span, gap in zip(what.are, seen, strict=False)]
-    shown = ", ".join(f"{gap:.2f}" for gap in seen) or "none"
-    return Look(len(seen) >= len(what.are) and all(fit), f"gaps of {shown} s")
+    ends = [node.ended_s(c) if what.ended else node.time_s(c) for c in selected]
+    starts = [node.time_s(call) for call in selected[1:]]
+    gaps_s = [start - end for start, end in zip(starts, ends, strict=False)]
+    fit = [_gap_fits(view, span, gap) for span, gap in zip(what.are, gaps_s, strict=False)]
+    gap_words = ", ".join(f"{gap:.2f}" for gap in gaps_s) or "none"
+    return Look(len(gaps_s) >= len(what.are) and all(fit), f"gaps of {gap_words} s")
 
 
 async def gap(view: View, what: Gap) -> Look:
@@ -140,9 +140,9 @@ def _nth(found: Sequence[Any], nth: int) -> Any:
 
 async def _exit_s(view: View, what: ContainerRef) -> float | None:
     """The end of the newest such container that has ended."""
-    for one in reversed(await view.containers(what.pod, what.name)):
-        if what.attempt in (UNSET, one.metadata.attempt):
-            status = await view.status_of(one.id)
+    for container in reversed(await view.containers(what.pod, what.name)):
+        if what.attempt in (UNSET, container.metadata.attempt):
+            status = await view.status_of(container.id)
             if status is not None and status.finished_at:
                 ago_s: float = view.node.unix_s - status.finished_at / 1e9
                 return view.node.now_s - ago_s
@@ -151,16 +151,16 @@ async def _exit_s(view: View, what: ContainerRef) -> float | None:
 
 def requests(view: View, what: Requests) -> Look:
     """So many requests."""
-    found = requests_of(view, what)
-    there = found or _similar_requests(view, what)
-    note = "" if found or not there else "0 that fit; others: "
+    fitting = requests_of(view, what)
+    listed_requests = fitting or _similar_requests(view, what)
+    note = "" if fitting or not listed_requests else "0 that fit; others: "
     lines = [
         f"{r.method} {r.path} at {view.node.since_start_s(r.started_s):.2f} s -> {r.status}"
-        for r in there
+        for r in listed_requests
     ]
     if what.body is not UNSET:
-        lines = [f"{line} {r.body}" for line, r in zip(lines, there, strict=True)]
-    return Look(count_fits(what.count, len(found)), note + listed(lines))
+        lines = [f"{line} {r.body}" for line, r in zip(lines, listed_requests, strict=True)]
+    return Look(count_fits(what.count, len(fitting)), note + listed(lines))
 
 
 def requests_of(view: View, what: RequestSelector) -> list[Any]:
@@ -180,5 +180,5 @@ def _similar_requests(view: View, what: RequestSelector) -> list[Any]:
         under = "(/[a-z]+)?" if what.subresource is UNSET else f"/{what.subresource}"
         under = "" if under == "/" else under
         path = f"/pods/{re.escape(view.runtime_name(what.pod))}{under}$"
-    found = view.node.api.requests(what.method, path)
-    return [r for r in found if view.in_time(view.node.since_start_s(r.started_s), what)]
+    records = view.node.api.requests(what.method, path)
+    return [r for r in records if view.in_time(view.node.since_start_s(r.started_s), what)]

@@ -31,27 +31,27 @@ _STATES: Final = {
 
 async def containers(view: View, what: Containers) -> Look:
     """So many containers in the runtime."""
-    there = await view.containers(what.pod, what.name)
-    found = [
-        one
-        for one in there
-        if what.state in (UNSET, _STATES[one.state])
-        and what.attempt in (UNSET, one.metadata.attempt)
+    of_pod = await view.containers(what.pod, what.name)
+    fitting = [
+        container
+        for container in of_pod
+        if what.state in (UNSET, _STATES[container.state])
+        and what.attempt in (UNSET, container.metadata.attempt)
     ]
-    words = [f"{c.metadata.name}/{c.metadata.attempt} {_STATES[c.state]}" for c in there]
-    return Look(count_fits(what.count, len(found)), f"{len(found)} of {listed(words)}")
+    words = [f"{c.metadata.name}/{c.metadata.attempt} {_STATES[c.state]}" for c in of_pod]
+    return Look(count_fits(what.count, len(fitting)), f"{len(fitting)} of {listed(words)}")
 
 
 async def sandboxes(view: View, what: Sandboxes) -> Look:
     """So many sandboxes in the runtime."""
-    there = await view.sandboxes(what.pod)
-    found = [
-        one
-        for one in there
-        if what.state in (UNSET, _ready(one)) and what.attempt in (UNSET, one.metadata.attempt)
+    of_pod = await view.sandboxes(what.pod)
+    fitting = [
+        box
+        for box in of_pod
+        if what.state in (UNSET, _ready(box)) and what.attempt in (UNSET, box.metadata.attempt)
     ]
-    words = [f"{box.metadata.name}/{box.metadata.attempt} {_ready(box)}" for box in there]
-    return Look(count_fits(what.count, len(found)), f"{len(found)} of {listed(words)}")
+    words = [f"{box.metadata.name}/{box.metadata.attempt} {_ready(box)}" for box in of_pod]
+    return Look(count_fits(what.count, len(fitting)), f"{len(fitting)} of {listed(words)}")
 
 
 def _ready(sandbox: Any) -> str:
@@ -61,8 +61,8 @@ def _ready(sandbox: Any) -> str:
 async def images(view: View, what: Images) -> Look:
     """So many images in the runtime."""
     tags = [tag for image in await view.images() for tag in image.repo_tags]
-    found = [tag for tag in tags if what.name.fits(tag)]
-    return Look(count_fits(what.count, len(found)), f"{len(found)} of {listed(tags)}")
+    fitting = [tag for tag in tags if what.name.fits(tag)]
+    return Look(count_fits(what.count, len(fitting)), f"{len(fitting)} of {listed(tags)}")
 
 
 def files(view: View, what: Files) -> Look:
@@ -70,14 +70,14 @@ def files(view: View, what: Files) -> Look:
     top = view.node.machine.directory(what.at)
     pattern = path_of(view, what)
     if pattern is None:
-        found: list[Path] = []
+        paths: list[Path] = []
     else:
-        found = sorted(top.glob(pattern))
-    texts = {path: _text(path) for path in found}
-    fitting = [path for path in found if what.text is UNSET or what.text.fits(texts[path])]
-    words = [str(path.relative_to(top)) for path in found]
+        paths = sorted(top.glob(pattern))
+    texts = {path: _text(path) for path in paths}
+    fitting = [path for path in paths if what.text is UNSET or what.text.fits(texts[path])]
+    words = [str(path.relative_to(top)) for path in paths]
     if what.text is not UNSET:
-        words = [f"{path.name}: {texts[path][:200]!r}" for path in found]
+        words = [f"{path.name}: {texts[path][:200]!r}" for path in paths]
     return Look(count_fits(what.count, len(fitting)), f"{len(fitting)} of {listed(words)}")
 
 
@@ -90,8 +90,8 @@ def path_of(view: View, what: Any) -> str | None:
     if "{uid}" not in path:
         return path
     calls = view.node.calls("RunPodSandbox", pod=view.name(what.pod))
-    shown = view.node.pod(view.name(what.pod))
-    uid = shown["metadata"]["uid"] if shown else str(calls[-1].uid) if calls else None
+    api_pod = view.node.pod(view.name(what.pod))
+    uid = api_pod["metadata"]["uid"] if api_pod else str(calls[-1].uid) if calls else None
     return None if uid is None else path.replace("{uid}", uid)
 
 
@@ -112,10 +112,10 @@ def cgroup(view: View, what: Cgroup) -> Look:
     else:
         words = groups.of_pod(view.name(what.pod))
     if not what.there or not groups.exists(*words):
-        seen = (
+        presence = (
             "gone" if groups.is_gone(*words) else "there" if groups.exists(*words) else "half gone"
         )
-        return Look(not what.there and seen == "gone", f"{'/'.join(words)} is {seen}")
+        return Look(not what.there and presence == "gone", f"{'/'.join(words)} is {presence}")
     reads: dict[str, Any] = {
         "cpu": groups.cpu,
         "cpu_quota_us": groups.cpu_quota_us,
@@ -123,14 +123,14 @@ def cgroup(view: View, what: Cgroup) -> Look:
         "pids_limit": groups.pids_limit,
         "cpus": groups.cpus,
     }
-    wanted = {name: getattr(what, name) for name in reads if getattr(what, name) is not UNSET}
+    limits = {name: getattr(what, name) for name in reads if getattr(what, name) is not UNSET}
     try:
-        seen_of = {name: reads[name](*words) for name in wanted}
+        seen_of = {name: reads[name](*words) for name in limits}
     except OSError as error:
         return Look(False, f"{'/'.join(words)}: {error}")
-    fits = [_limit_fits(wanted[name], seen_of[name]) for name in wanted]
-    shown = ", ".join(f"{name} {value}" for name, value in seen_of.items())
-    return Look(all(fits), f"{'/'.join(words)}: {shown or 'it is there'}")
+    fits = [_limit_fits(limits[name], seen_of[name]) for name in limits]
+    limit_words = ", ".join(f"{name} {value}" for name, value in seen_of.items())
+    return Look(all(fits), f"{'/'.join(words)}: {limit_words or 'it is there'}")
 
 
 def _limit_fits(wanted: Any, seen: Any) -> bool:
@@ -143,13 +143,13 @@ def _limit_fits(wanted: Any, seen: Any) -> bool:
 async def stats(view: View, what: Stats) -> Look:
     """The statistics."""
     try:
-        found = await view.node.kubelet.summary()
+        summary = await view.node.kubelet.summary()
     except (KubeletDied, RuntimeError) as error:
         return Look(False, str(error))
-    return Look(is_in(what.has, found), str(found)[:600])
+    return Look(is_in(what.has, summary), str(summary)[:600])
 
 
 def shutdown(view: View, what: Shutdown) -> Look:
     """Whether the kubelet holds up the shutdown."""
-    held = bool(view.node.machine.holds_up_shutdown)
-    return Look(held is what.held_up, f"held up: {str(held).lower()}")
+    is_held_up = bool(view.node.machine.holds_up_shutdown)
+    return Look(is_held_up is what.held_up, f"held up: {str(is_held_up).lower()}")

@@ -29,27 +29,27 @@ def _object(view: View, key: str, source: str) -> dict[str, Any] | None:
 
 def pod(view: View, what: PodShown) -> Look:
     """A pod and its status."""
-    found = _object(view, what.name, what.source)
-    if found is None or not what.there:
-        return Look((found is not None) is what.there, _pod_words(found))
-    status = found.get("status") or {}
+    pod_object = _object(view, what.name, what.source)
+    if pod_object is None or not what.there:
+        return Look((pod_object is not None) is what.there, _pod_words(pod_object))
+    status = pod_object.get("status") or {}
     conditions = _conditions(status)
-    wanted = {} if what.conditions is UNSET else what.conditions
+    expected_conditions = {} if what.conditions is UNSET else what.conditions
     fits = [
         _fits(what.phase, status.get("phase")),
         _fits(what.reason, status.get("reason")),
         _fits(what.message, status.get("message")),
-        all(conditions.get(kind, "") == state for kind, state in wanted.items()),
+        all(conditions.get(kind, "") == state for kind, state in expected_conditions.items()),
         what.ip in (UNSET, bool(status.get("podIP"))),
-        what.terminating in (UNSET, "deletionTimestamp" in found["metadata"]),
-        what.has is UNSET or is_in(what.has, found),
+        what.terminating in (UNSET, "deletionTimestamp" in pod_object["metadata"]),
+        what.has is UNSET or is_in(what.has, pod_object),
     ]
-    seen = _pod_words(found)
-    if wanted:
-        seen += f"; conditions {conditions}"
+    words = _pod_words(pod_object)
+    if expected_conditions:
+        words += f"; conditions {conditions}"
     if what.has is not UNSET:
-        seen += _parts_of(what.has, found)
-    return Look(all(fits), seen)
+        words += _parts_of(what.has, pod_object)
+    return Look(all(fits), words)
 
 
 def _fits(wanted: Any, seen: Any) -> bool:
@@ -87,8 +87,8 @@ def _cut_to(wanted: Any, seen: Any) -> Any:
 
 def container(view: View, what: ContainerShown) -> Look:
     """A container's status."""
-    found = container_status(_object(view, what.pod, what.source), what.name)
-    state = found.get("state") or {}
+    status = container_status(_object(view, what.pod, what.source), what.name)
+    state = status.get("state") or {}
     kind = next(iter(state), "none")
     inside = state.get(kind) or {}
     fits = [
@@ -97,22 +97,22 @@ def container(view: View, what: ContainerShown) -> Look:
         _fits(what.message, inside.get("message")),
         what.exit_code is UNSET
         or ("exitCode" in inside and what.exit_code.holds(inside["exitCode"])),
-        what.restarts is UNSET or what.restarts.holds(found.get("restartCount", 0)),
-        what.ready in (UNSET, bool(found.get("ready"))),
-        what.started in (UNSET, bool(found.get("started"))),
-        what.has is UNSET or is_in(what.has, found),
-        bool(found) or what.state == "none",
+        what.restarts is UNSET or what.restarts.holds(status.get("restartCount", 0)),
+        what.ready in (UNSET, bool(status.get("ready"))),
+        what.started in (UNSET, bool(status.get("started"))),
+        what.has is UNSET or is_in(what.has, status),
+        bool(status) or what.state == "none",
     ]
-    if not found:
+    if not status:
         return Look(all(fits), "there is no such container")
-    words = f"{state_name(state)}, restarts {found.get('restartCount', 0)}"
-    words += ", ready" if found.get("ready") else ", not ready"
-    words += f", started {str(found.get('started')).lower()}"
+    words = f"{state_name(state)}, restarts {status.get('restartCount', 0)}"
+    words += ", ready" if status.get("ready") else ", not ready"
+    words += f", started {str(status.get('started')).lower()}"
     if inside.get("message"):
         words += f", message {inside['message']!r}"
     if kind == "terminated":
         words += f", reason {inside.get('reason')}"
-    return Look(all(fits), words + ("" if what.has is UNSET else _parts_of(what.has, found)))
+    return Look(all(fits), words + ("" if what.has is UNSET else _parts_of(what.has, status)))
 
 
 def history(view: View, what: History) -> Look:
@@ -121,41 +121,41 @@ def history(view: View, what: History) -> Look:
     if what.since is not UNSET:
         # The status that was there at the mark counts.
         statuses = statuses[max(0, view.mark(what.since).statuses.get(what.pod, 0) - 1) :]
-    seen = [name for name, _ in groupby(_names(statuses, what)) if name]
+    names = [name for name, _ in groupby(_names(statuses, what)) if name]
     position = 0
-    for wanted in what.has:
-        rest = [n for n, one in enumerate(seen) if n >= position and text_fits(one, wanted)]
+    for pattern in what.has:
+        rest = [n for n, name in enumerate(names) if n >= position and text_fits(name, pattern)]
         if not rest:
-            return Look(False, ", ".join(seen) or "nothing")
+            return Look(False, ", ".join(names) or "nothing")
         position = rest[0] + 1
-    bad = any(text_fits(one, wanted) for one in seen for wanted in what.has_not)
-    return Look(not bad, ", ".join(seen) or "nothing")
+    bad = any(text_fits(name, pattern) for name in names for pattern in what.has_not)
+    return Look(not bad, ", ".join(names) or "nothing")
 
 
 def _names(statuses: Sequence[Mapping[str, Any]], what: History) -> list[str]:
     if what.container is UNSET:
         return [str(status.get("phase", "")) for status in statuses]
-    found = [container_status({"status": status}, what.container) for status in statuses]
-    return [state_name(one.get("state") or {}) for one in found]
+    shown_states = [container_status({"status": status}, what.container) for status in statuses]
+    return [state_name(c.get("state") or {}) for c in shown_states]
 
 
 def node(view: View, what: NodeShown) -> Look:
     """The Node."""
-    found = view.node.api.node_object()
-    conditions = _conditions(found.get("status") or {})
+    node_object = view.node.api.node_object()
+    conditions = _conditions(node_object.get("status") or {})
     taints = [taint["key"] for taint in view.node.api.taints()]
-    wanted = {} if what.conditions is UNSET else what.conditions
+    expected_conditions = {} if what.conditions is UNSET else what.conditions
     must = () if what.taints is UNSET else what.taints
     must_not = () if what.no_taints is UNSET else what.no_taints
     fits = [
-        bool(found),
-        all(conditions.get(kind, "") == state for kind, state in wanted.items()),
+        bool(node_object),
+        all(conditions.get(kind, "") == state for kind, state in expected_conditions.items()),
         set(must) <= set(taints),
         not set(must_not) & set(taints),
-        what.has is UNSET or is_in(what.has, found),
+        what.has is UNSET or is_in(what.has, node_object),
     ]
-    seen = f"conditions {conditions}, taints {taints}" if found else "there is no Node"
-    return Look(all(fits), seen + ("" if what.has is UNSET else _parts_of(what.has, found)))
+    words = f"conditions {conditions}, taints {taints}" if node_object else "there is no Node"
+    return Look(all(fits), words + ("" if what.has is UNSET else _parts_of(what.has, node_object)))
 
 
 def event(view: View, what: Events) -> Look:
@@ -163,16 +163,16 @@ def event(view: View, what: Events) -> Look:
     pod = None if what.pod is UNSET else view.name(what.pod)
     before = {} if what.since is UNSET else view.mark(what.since).events
     about = view.node.events(pod=pod)
-    found = [e for e in about if _event_fits(e, what)]
-    counts = [int(e.get("count") or 1) - before.get(e["metadata"]["name"], 0) for e in found]
-    new = [(e, n) for e, n in zip(found, counts, strict=True) if n > 0]
+    fitting = [e for e in about if _event_fits(e, what)]
+    counts = [int(e.get("count") or 1) - before.get(e["metadata"]["name"], 0) for e in fitting]
+    new = [(e, n) for e, n in zip(fitting, counts, strict=True) if n > 0]
     lines = [f"{e['reason']}: {e['message']} ({n} times)" for e, n in new]
     if not lines and about:
         lines_of_others = [f"{e['reason']}: {e['message']}" for e in about]
-        seen = f"0 that fit; others: {listed(lines_of_others)}"
+        words = f"0 that fit; others: {listed(lines_of_others)}"
     else:
-        seen = listed(lines)
-    return Look(count_fits(what.count, sum(n for _, n in new)), seen)
+        words = listed(lines)
+    return Look(count_fits(what.count, sum(n for _, n in new)), words)
 
 
 def _event_fits(found: Mapping[str, Any], what: Events) -> bool:

@@ -67,9 +67,9 @@ class View:
 
     def set_mark(self, name: str) -> None:
         """Remember this moment under that name."""
-        seen = {key: len(self.node.statuses(self.name(key))) for key in self.scenario.pods}
+        status_counts = {key: len(self.node.statuses(self.name(key))) for key in self.scenario.pods}
         counts = {e["metadata"]["name"]: int(e.get("count") or 1) for e in self.node.events()}
-        self.marks[name] = MarkSet(self.node.now_s, seen, counts)
+        self.marks[name] = MarkSet(self.node.now_s, status_counts, counts)
 
     def mark(self, name: str) -> MarkSet:
         """That mark. Raises ExpectationFailed while it is not set."""
@@ -91,24 +91,24 @@ class View:
     async def containers(self, key: Any = UNSET, name: Any = UNSET) -> list[Any]:
         """The containers that the runtime has, oldest first; none while it is down."""
         answer = await self._listed("ListContainers", cri.ListContainersRequest())
-        found = [
-            one
-            for one in (answer.containers if answer else ())
-            if name is UNSET or one.metadata.name == name
+        rows = [
+            c
+            for c in (answer.containers if answer else ())
+            if name is UNSET or c.metadata.name == name
         ]
         if key is not UNSET:
-            wanted = self.runtime_name(key)
-            found = [one for one in found if one.labels.get("io.kubernetes.pod.name") == wanted]
-        return sorted(found, key=lambda one: one.created_at)
+            name_of_pod = self.runtime_name(key)
+            rows = [c for c in rows if c.labels.get("io.kubernetes.pod.name") == name_of_pod]
+        return sorted(rows, key=lambda c: c.created_at)
 
     async def sandboxes(self, key: Any = UNSET) -> list[Any]:
         """The sandboxes that the runtime has, oldest first; none while it is down."""
         answer = await self._listed("ListPodSandbox", cri.ListPodSandboxRequest())
-        found = list(answer.items) if answer else []
+        rows = list(answer.items) if answer else []
         if key is not UNSET:
-            wanted = self.runtime_name(key)
-            found = [one for one in found if one.metadata.name == wanted]
-        return sorted(found, key=lambda one: one.created_at)
+            name_of_pod = self.runtime_name(key)
+            rows = [sandbox for sandbox in rows if sandbox.metadata.name == name_of_pod]
+        return sorted(rows, key=lambda sandbox: sandbox.created_at)
 
     async def images(self) -> list[Any]:
         """The images that the runtime has."""
@@ -132,8 +132,8 @@ def said(what: Any) -> str:
     """A struct of a scenario in words, as it was written."""
     if isinstance(what, Strict):
         words = {encoded: getattr(what, name) for name, encoded in _encoded(what)}
-        given = {name: value for name, value in words.items() if value not in (UNSET, (), "")}
-        return ", ".join(f"{name} {_part(value)}" for name, value in given.items())
+        words_given = {name: value for name, value in words.items() if value not in (UNSET, (), "")}
+        return ", ".join(f"{name} {_part(value)}" for name, value in words_given.items())
     return _part(what)
 
 
@@ -145,9 +145,9 @@ def _part(value: Any) -> str:
     if isinstance(value, Strict):
         return f"({said(value)})"
     if isinstance(value, tuple | list):
-        return f"[{', '.join(_part(one) for one in value)}]"
+        return f"[{', '.join(_part(item) for item in value)}]"
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{key}: {_part(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{key}: {_part(item)}' for key, item in value.items())}}}"
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, str | Range | Wording) else f"{value!s}"
@@ -160,6 +160,6 @@ def count_fits(count: Any, seen: int) -> bool:
 
 def listed(lines: list[str]) -> str:
     """How many there are, and the last of them."""
-    shown = lines[-MOST:]
-    more = "the last of them: " if len(shown) < len(lines) else ""
-    return f"{len(lines)}{': ' if shown else ''}{more}{'; '.join(shown)}"
+    last_lines = lines[-MOST:]
+    more = "the last of them: " if len(last_lines) < len(lines) else ""
+    return f"{len(lines)}{': ' if last_lines else ''}{more}{'; '.join(last_lines)}"

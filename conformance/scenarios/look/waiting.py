@@ -42,11 +42,11 @@ TICKS: Final = 600
 
 async def look(view: View, condition: Condition) -> Look:
     """Look at one condition now."""
-    found = _LOOKS[condition.kind](view, condition.what)
-    if inspect.isawaitable(found):
-        found = await found
-    assert isinstance(found, Look)
-    return found
+    result = _LOOKS[condition.kind](view, condition.what)
+    if inspect.isawaitable(result):
+        result = await result
+    assert isinstance(result, Look)
+    return result
 
 
 async def look_at(view: View, wanted: Expectation | Monitor) -> Look:
@@ -54,15 +54,15 @@ async def look_at(view: View, wanted: Expectation | Monitor) -> Look:
     any_of = getattr(wanted, "any_of", UNSET)
     never = getattr(wanted, "never", UNSET)
     if never is not UNSET:
-        found = await look(view, never)
-        return Look(not found.holds, found.seen)
+        result = await look(view, never)
+        return Look(not result.holds, result.seen)
     if any_of is UNSET and wanted.all_of is UNSET:
         return await look(view, wanted)
     parts: Any = wanted.all_of if any_of is UNSET else any_of
     looks = [await look(view, part) for part in parts]
-    holds = [one.holds for one in looks]
-    seen = "; and ".join(one.seen for one in looks)
-    return Look(all(holds) if any_of is UNSET else any(holds), seen)
+    holds = [result.holds for result in looks]
+    words = "; and ".join(result.seen for result in looks)
+    return Look(all(holds) if any_of is UNSET else any(holds), words)
 
 
 def wanted_words(wanted: Expectation | Monitor) -> str:
@@ -118,9 +118,9 @@ class Watcher:
             early = monitor.since is not UNSET and monitor.since not in marks
             if early or (monitor.until is not UNSET and monitor.until in marks):
                 continue
-            found = await look_at(self._view, monitor)
-            if found.holds:
-                raise failed(self._view, monitor, ", at no time", found.seen)
+            result = await look_at(self._view, monitor)
+            if result.holds:
+                raise failed(self._view, monitor, ", at no time", result.seen)
 
     async def until(self, wanted: Expectation, within_s: float) -> None:
         """Run until what is wanted holds, then for as long as it has to go on to hold. Raises
@@ -129,12 +129,12 @@ class Watcher:
         limit_s = within_s if wanted.within is UNSET else wanted.within
         end_s = node.settled_s + limit_s + (node.slack_s if limit_s else 0.0)
         await node.refresh()
-        found = await look_at(self._view, wanted)
-        while not found.holds:
+        result = await look_at(self._view, wanted)
+        while not result.holds:
             if node.now_s >= end_s:
-                raise failed(self._view, wanted, f" within {limit_s:g} s", found.seen)
+                raise failed(self._view, wanted, f" within {limit_s:g} s", result.seen)
             await self.run_for(min(max(0.1, limit_s / TICKS), 1.0))
-            found = await look_at(self._view, wanted)
+            result = await look_at(self._view, wanted)
         await self._goes_on(wanted)
 
     async def _goes_on(self, wanted: Expectation) -> None:
@@ -144,6 +144,6 @@ class Watcher:
         step_s = max(0.1, min(wanted.during / TICKS, 1.0))
         while node.now_s < end_s - 1e-9:
             await self.run_for(min(step_s, end_s - node.now_s))
-            found = await look_at(self._view, wanted)
-            if not found.holds:
-                raise failed(self._view, wanted, f" during {wanted.during:g} s", found.seen)
+            result = await look_at(self._view, wanted)
+            if not result.holds:
+                raise failed(self._view, wanted, f" during {wanted.during:g} s", result.seen)

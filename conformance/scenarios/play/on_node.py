@@ -42,10 +42,10 @@ class NodeSteps:
         kubelet = self._node.kubelet
         if step.refused is not UNSET:
             self._kubelet_runs = False
-            said = await kubelet.refused_start(**config)
-            wanted = Wording(tuple(f"*{text}*" for text in step.refused.texts))
-            if not wanted.fits(said):
-                raise failure(self._node, f"a kubelet that ends with: {step.refused}", said)
+            error_text = await kubelet.refused_start(**config)
+            wording = Wording(tuple(f"*{text}*" for text in step.refused.texts))
+            if not wording.fits(error_text):
+                raise failure(self._node, f"a kubelet that ends with: {step.refused}", error_text)
             return
         match step.do:
             case "stop":

@@ -46,8 +46,8 @@ class Player:
         self._programmer.begin()
         for step in self._scenario.steps:
             await self._step(step)
-        for wanted in self._scenario.expect:
-            await self._watcher.until(wanted, EXPECT_S)
+        for expectation in self._scenario.expect:
+            await self._watcher.until(expectation, EXPECT_S)
         await self._view.node.refresh()
         await self._watcher.check()
         self._programmer.check_hits()
@@ -73,8 +73,8 @@ class Player:
         """What does the steps with that word."""
         own: dict[str, Play] = {
             "advance": self._watcher.run_for,
-            "wait": lambda wanted: self._watcher.until(wanted, WAIT_S),
-            "expect": lambda wanted: self._watcher.until(wanted, EXPECT_S),
+            "wait": lambda expectation: self._watcher.until(expectation, WAIT_S),
+            "expect": lambda expectation: self._watcher.until(expectation, EXPECT_S),
             "mark": self._mark,
             "fault": self._fault,
             "behave": self._behave,

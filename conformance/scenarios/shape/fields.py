@@ -33,10 +33,10 @@ def _release(text: str) -> str:
 
 
 def _minor(text: str) -> Minor:
-    found = minor_of(_release(text))
-    if found is None or text.count(".") != 1:
+    minor = minor_of(_release(text))
+    if minor is None or text.count(".") != 1:
         raise ValueError(f"wanted a minor version: 1.30; got {text!r}")
-    return found
+    return minor
 
 
 def _case_id(text: str) -> str:
@@ -53,9 +53,9 @@ def _rule(text: str) -> str:
 
 def _feature(text: str) -> Feature:
     if text not in _FEATURES:
-        known = ", ".join(_FEATURES)
+        features = ", ".join(_FEATURES)
         hint = did_you_mean(text, _FEATURES)
-        raise ValueError(f"wanted one of: {known}; got {text!r}{hint}")
+        raise ValueError(f"wanted one of: {features}; got {text!r}{hint}")
     return _FEATURES[text]
 
 

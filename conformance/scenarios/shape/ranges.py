@@ -65,12 +65,12 @@ def _range(given: float | str, number: Callable[[str], float], wanted: str) -> R
                 return Range(low=end, low_open=strict, text=text)
             return Range(high=end, high_open=strict, text=text)
         low, dots, high = text.partition("..")
-        found = Range(number(low), number(high if dots else low), text=text)
+        range_ = Range(number(low), number(high if dots else low), text=text)
     except ValueError:
         raise ValueError(f"wanted {wanted}; got {text!r}") from None
-    if found.low > found.high:
+    if range_.low > range_.high:
         raise ValueError(f"wanted the smaller end first; got {text!r}")
-    return found
+    return range_
 
 
 def _number(text: str) -> float:
@@ -94,7 +94,7 @@ class Wording:
 
     def fits(self, text: str) -> bool:
         """Whether the text is one of them."""
-        return any(text_fits(text, one) for one in self.texts)
+        return any(text_fits(text, pattern) for pattern in self.texts)
 
     def __str__(self) -> str:
         return " or ".join(self.texts)
@@ -126,13 +126,13 @@ def is_in(wanted: Any, seen: Any) -> bool:
     True
     """
     if isinstance(wanted, Mapping):
-        there = seen if isinstance(seen, Mapping) else {}
+        mapping = seen if isinstance(seen, Mapping) else {}
         return (seen is None or isinstance(seen, Mapping)) and all(
-            is_in(value, there.get(key)) for key, value in wanted.items()
+            is_in(value, mapping.get(key)) for key, value in wanted.items()
         )
     if isinstance(wanted, list | tuple):
         items = seen if isinstance(seen, list | tuple) else []
-        return all(any(is_in(one, item) for item in items) for one in wanted)
+        return all(any(is_in(wanted_item, item) for item in items) for wanted_item in wanted)
     if not wanted:
         return not seen
     if isinstance(wanted, bool) or isinstance(seen, bool):

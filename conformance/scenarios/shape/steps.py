@@ -174,9 +174,9 @@ class Fault(FaultEntry, kw_only=True):
         on = target.on(self.on, **{**self.selectors, **selectors})
         if self.changes is UNSET:
             return getattr(on, self.action)(**self.arguments)
-        given = self.changes
-        times = {} if given.times is UNSET else {"times": given.times}
-        return on.changes_answer(change_of(given.set, given.where), **times)
+        change = self.changes
+        times = {} if change.times is UNSET else {"times": change.times}
+        return on.changes_answer(change_of(change.set, change.where), **times)
 
     @property
     def selectors(self) -> dict[str, Any]:
@@ -363,9 +363,9 @@ FAKE_ONLY: Final = frozenset({"fails_halfway", "holds_name"})
 def made_by(step: Step) -> tuple[str, str]:
     """The pod that a step makes, and where: `static` or `api`; ("", "") when it makes none."""
     for word in ("apply", "create"):
-        given = getattr(step, word)
-        if given is not UNSET:
-            key = given if isinstance(given, str) else given.pod
+        argument = getattr(step, word)
+        if argument is not UNSET:
+            key = argument if isinstance(argument, str) else argument.pod
             return key, "static" if word == "apply" else "api"
     if step.write_file is not UNSET and step.write_file.pod is not UNSET:
         return step.write_file.pod, "static"
@@ -374,5 +374,5 @@ def made_by(step: Step) -> tuple[str, str]:
 
 def sources_of(steps: Iterable[Step]) -> dict[str, str]:
     """Where the pods of these steps come from, by their keys: `static` or `api`."""
-    made = dict(made_by(step) for step in steps)
-    return {key: source for key, source in made.items() if key}
+    sources = dict(made_by(step) for step in steps)
+    return {key: source for key, source in sources.items() if key}

@@ -13,16 +13,16 @@ from conformance.scenarios.shape.scenario import Scenario
 def expectations_of(scenario: Scenario) -> Iterator[Expectation]:
     """Everything that is waited for or expected, in order."""
     for step in scenario.steps:
-        for wanted in (step.wait, step.expect):
-            if wanted is not UNSET:
-                yield wanted
+        for expectation in (step.wait, step.expect):
+            if expectation is not UNSET:
+                yield expectation
     yield from scenario.expect
 
 
 def conditions_of(scenario: Scenario) -> Iterator[Condition]:
     """All conditions, also those inside others."""
-    for wanted in all_wanted(scenario):
-        yield from parts_of(wanted)
+    for expectation in all_wanted(scenario):
+        yield from parts_of(expectation)
 
 
 def all_wanted(scenario: Scenario) -> Sequence[Expectation | Monitor]:
@@ -34,11 +34,11 @@ def shows_bug(scenario: Scenario, failed: Expectation | Monitor) -> bool:
     """Whether a failure there is the bug of the scenario: those entries that say so with `bug`, or,
     where none does, all that is expected; what is only waited for is not."""
     everything = all_wanted(scenario)
-    shown = [wanted for wanted in everything if wanted.bug]
-    if not shown:
+    of_bug = [expectation for expectation in everything if expectation.bug]
+    if not of_bug:
         waits = [step.wait for step in scenario.steps if step.wait is not UNSET]
-        shown = [one for one in everything if not any(one is wait for wait in waits)]
-    return any(one is failed for one in shown)
+        of_bug = [e for e in everything if not any(e is wait for wait in waits)]
+    return any(e is failed for e in of_bug)
 
 
 def parts_of(wanted: Expectation | Monitor) -> Iterator[Condition]:
@@ -57,6 +57,6 @@ def parts_of(wanted: Expectation | Monitor) -> Iterator[Condition]:
 def lasts_s(scenario: Scenario) -> float:
     """The seconds that a run may take: all that pass in any case, and the longest wait."""
     passing = sum(step.advance for step in scenario.steps if step.advance is not UNSET)
-    passing += sum(wanted.during for wanted in expectations_of(scenario))
+    passing += sum(expectation.during for expectation in expectations_of(scenario))
     waits = [w.within for w in expectations_of(scenario) if w.within is not UNSET]
     return float(passing + max(waits, default=0.0))

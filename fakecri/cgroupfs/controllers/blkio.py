@@ -59,20 +59,20 @@ class BlockIo:
 
 
 def of(cgroup: Cgroup) -> BlockIo:
-    found: BlockIo = cgroup.states[BLKIO]
-    return found
+    state: BlockIo = cgroup.states[BLKIO]
+    return state
 
 
 def device_of(cgroup: Cgroup, text: str) -> tuple[str, str]:
     """The device and the rest of `8:0 rest`. Raises EINVAL, and ENODEV for what is no whole disk of
     the machine."""
-    found = _DEVICE.match(text)
-    if found is None:
+    match = _DEVICE.match(text)
+    if match is None:
         raise refuse(errno.EINVAL)
-    device = f"{int(found[1]) & U32_MAX}:{int(found[2]) & U32_MAX}"
+    device = f"{int(match[1]) & U32_MAX}:{int(match[2]) & U32_MAX}"
     if device not in cgroup.hierarchy.machine.block_devices:
         raise refuse(errno.ENODEV)
-    return device, text[found.end() :]
+    return device, text[match.end() :]
 
 
 def _write_limit(name: str, most: int) -> Callable[[Cgroup, str], None]:
@@ -82,10 +82,10 @@ def _write_limit(name: str, most: int) -> Callable[[Cgroup, str], None]:
     def write(cgroup: Cgroup, text: str) -> None:
         device, rest = device_of(cgroup, text)
         of(cgroup).row(device)
-        found = _NUMBER.match(rest)
-        if found is None:
+        match = _NUMBER.match(rest)
+        if match is None:
             raise refuse(errno.EINVAL)
-        value = (int(found[1]) & U64_MAX) or U64_MAX
+        value = (int(match[1]) & U64_MAX) or U64_MAX
         of(cgroup).limits.setdefault(name, {})[device] = value & most
 
     return write
@@ -108,10 +108,10 @@ def _read_done(kind: str, *, below: bool) -> Callable[[Cgroup], str]:
     def read(cgroup: Cgroup) -> str:
         lines, whole = [], 0
         for device in reversed(of(cgroup).rows):
-            done = Done()
+            total = Done()
             for group in cgroup.down() if below else (cgroup,):
-                done.add(of(group).rows.get(device, Done()))
-            reads, writes = (getattr(done, name) for name in fields)
+                total.add(of(group).rows.get(device, Done()))
+            reads, writes = (getattr(total, name) for name in fields)
             whole += reads + writes
             counts = (reads, writes, reads, writes, 0, reads + writes)
             words = ("Read", "Write", "Sync", "Async", "Discard", "Total")
@@ -143,8 +143,8 @@ def _write_weight_device(cgroup: Cgroup, text: str) -> None:
     text = stripped(text)
     if text.startswith("+"):
         raise refuse(errno.EINVAL)
-    if found := _DEFAULT.match(text):
-        _set_weight(cgroup, int(found[1]) & U64_MAX)
+    if match := _DEFAULT.match(text):
+        _set_weight(cgroup, int(match[1]) & U64_MAX)
         return
     try:
         value = unsigned(text)

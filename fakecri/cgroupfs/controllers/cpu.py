@@ -54,8 +54,8 @@ class Cpu:
 
 
 def of(cgroup: Cgroup) -> Cpu:
-    found: Cpu = cgroup.states[CPU]
-    return found
+    state: Cpu = cgroup.states[CPU]
+    return state
 
 
 def _set_bandwidth(cpu: Cpu, quota_us: int | None, period_us: int, burst_us: int) -> None:
@@ -129,9 +129,9 @@ def _lines(values: dict[str, int]) -> str:
 
 
 def _read_stat_v1(cgroup: Cgroup) -> str:
-    seen = of(cgroup).throttling
+    throttling = of(cgroup).throttling
     names = {"throttled_ns": "throttled_time", "burst_ns": "burst_time"}
-    return _lines({names.get(name, name): value for name, value in seen.items()})
+    return _lines({names.get(name, name): value for name, value in throttling.items()})
 
 
 V1: Final = Controller(

@@ -43,8 +43,8 @@ class Cpuset:
 
 
 def of(cgroup: Cgroup) -> Cpuset:
-    found: Cpuset = cgroup.states[CPUSET]
-    return found
+    state: Cpuset = cgroup.states[CPUSET]
+    return state
 
 
 def _machine_has(cgroup: Cgroup, kind: str) -> int:
@@ -107,14 +107,14 @@ def _write_set(kind: str, count: Callable[[Cgroup], int]) -> Callable[[Cgroup, s
     def write(cgroup: Cgroup, text: str) -> None:
         if cgroup.parent is None:
             raise refuse(errno.EACCES)
-        wanted = int_list(text, count(cgroup))
-        if not wanted <= frozenset(range(_machine_has(cgroup, kind))):
+        members = int_list(text, count(cgroup))
+        if not members <= frozenset(range(_machine_has(cgroup, kind))):
             raise refuse(errno.EINVAL)
-        if wanted == of(cgroup).sets[kind]:
+        if members == of(cgroup).sets[kind]:
             return
         if cgroup.hierarchy.version == 1:
-            _check_v1(cgroup, kind, wanted)
-        of(cgroup).sets[kind] = wanted
+            _check_v1(cgroup, kind, members)
+        of(cgroup).sets[kind] = members
 
     return write
 

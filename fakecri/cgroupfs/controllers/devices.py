@@ -87,9 +87,9 @@ class Devices:
 
     def take(self, device: Device, access: Access) -> None:
         """Take access away from the exception about this very device, if there is one."""
-        left = self.exceptions.get(device, frozenset()) - access
-        if left:
-            self.exceptions[device] = left
+        remaining = self.exceptions.get(device, frozenset()) - access
+        if remaining:
+            self.exceptions[device] = remaining
         else:
             self.exceptions.pop(device, None)
 
@@ -105,19 +105,19 @@ class Devices:
 
 
 def of(cgroup: Cgroup) -> Devices:
-    found: Devices = cgroup.states[DEVICES]
-    return found
+    state: Devices = cgroup.states[DEVICES]
+    return state
 
 
 def _parsed(text: str) -> tuple[Device, Access]:
     """The device and the access that a line means. Raises EINVAL."""
-    found = _RULE.match(text)
-    if found is None or (len(found[4]) < 3 and found[5][:1] not in ("", "\n")):
+    match = _RULE.match(text)
+    if match is None or (len(match[4]) < 3 and match[5][:1] not in ("", "\n")):
         raise refuse(errno.EINVAL)
-    major, minor = (_ANY if n == "*" else int(n) for n in (found[2], found[3]))
+    major, minor = (_ANY if n == "*" else int(n) for n in (match[2], match[3]))
     if max(major, minor) > _ANY:
         raise refuse(errno.EINVAL)
-    return Device(found[1], major, minor), frozenset(found[4])
+    return Device(match[1], major, minor), frozenset(match[4])
 
 
 def _all(devices: Devices, *, allow: bool) -> None:

@@ -65,8 +65,8 @@ class Hugetlb:
 
 
 def of(cgroup: Cgroup) -> Hugetlb:
-    found: Hugetlb = cgroup.states[HUGETLB]
-    return found
+    state: Hugetlb = cgroup.states[HUGETLB]
+    return state
 
 
 def _shown(field_name: str, name: str, prefix: str = "") -> Callable[[Cgroup], str]:
@@ -108,8 +108,8 @@ def _read_nodes(name: str) -> Callable[[Cgroup], str]:
 
     def read(cgroup: Cgroup) -> str:
         used = of(cgroup).kind(name).used_bytes
-        others = "".join(f" N{n}=0" for n in range(1, cgroup.hierarchy.machine.memory_nodes))
-        return f"total={used} N0={used}{others}\n"
+        other_nodes = "".join(f" N{n}=0" for n in range(1, cgroup.hierarchy.machine.memory_nodes))
+        return f"total={used} N0={used}{other_nodes}\n"
 
     return read
 

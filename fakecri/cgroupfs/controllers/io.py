@@ -35,8 +35,8 @@ class Io:
 
 
 def of(cgroup: Cgroup) -> Io:
-    found: Io = cgroup.states[IO]
-    return found
+    state: Io = cgroup.states[IO]
+    return state
 
 
 def _read_max(cgroup: Cgroup) -> str:
@@ -82,13 +82,13 @@ def _write_weight(cgroup: Cgroup, text: str) -> None:
     if device and text.startswith("default"):
         of(cgroup).weights.pop(device, None)
         return
-    found = _NUMBER.match(text)
-    if found is None or int(found[1]) not in _WEIGHTS:
+    match = _NUMBER.match(text)
+    if match is None or int(match[1]) not in _WEIGHTS:
         raise refuse(errno.EINVAL)
     if device:
-        of(cgroup).weights[device] = int(found[1])
+        of(cgroup).weights[device] = int(match[1])
     else:
-        of(cgroup).weight = int(found[1])
+        of(cgroup).weight = int(match[1])
 
 
 def _read_stat(cgroup: Cgroup) -> str:
@@ -96,8 +96,8 @@ def _read_stat(cgroup: Cgroup) -> str:
     whole: dict[str, Done] = {}
     for group in cgroup.down():
         if IO in group.states:
-            for device, done in of(group).done.items():
-                whole.setdefault(device, Done()).add(done)
+            for device, device_use in of(group).done.items():
+                whole.setdefault(device, Done()).add(device_use)
     return "".join(
         f"{device} rbytes={d.read_bytes} wbytes={d.written_bytes} rios={d.reads} wios={d.writes} "
         "dbytes=0 dios=0\n"

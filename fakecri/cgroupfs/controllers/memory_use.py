@@ -168,8 +168,8 @@ def home(process: Process) -> Memory | None:
     """The memory to which new use of a process is charged; None: there is no memory controller."""
     for leaf in process.leader.at.values():
         if MEMORY in leaf.hierarchy.controllers:
-            found: Memory = next(leaf.states_up(MEMORY))
-            return found
+            memory: Memory = next(leaf.states_up(MEMORY))
+            return memory
     return None
 
 
@@ -211,8 +211,8 @@ def _full(memory: Memory, size_bytes: int) -> tuple[Memory, int] | None:
 
 
 def _charge(process: Process, memory: Memory, size_bytes: int) -> None:
-    while process.alive and (found := _full(memory, size_bytes)):
-        full, over = found
+    while process.alive and (full_group := _full(memory, size_bytes)):
+        full, over = full_group
         full.failures += 1
         full.happened("max")
         if full.reclaim(over) >= over:
@@ -247,8 +247,8 @@ def _add(process: Process, memory: Memory, size_bytes: int) -> None:
 def set_cache(memory: Memory, wanted_bytes: int) -> None:
     """Let a group hold so much page cache, or as much as its limits leave room for."""
     more = wanted_bytes - memory.file_bytes
-    while more > 0 and (found := _full(memory, more)):
-        full, over = found
+    while more > 0 and (full_group := _full(memory, more)):
+        full, over = full_group
         full.failures += 1
         full.happened("max")
         more -= over - full.reclaim(over)

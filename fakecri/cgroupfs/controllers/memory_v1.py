@@ -25,8 +25,8 @@ _FILE: Final = ("cache", "inactive_file")
 
 
 def of(cgroup: Cgroup) -> Memory:
-    found: Memory = cgroup.states[MEMORY]
-    return found
+    state: Memory = cgroup.states[MEMORY]
+    return state
 
 
 def _set_limit(cgroup: Cgroup, text: str, *, with_swap: bool) -> None:
@@ -113,8 +113,8 @@ def _read_nodes(cgroup: Cgroup) -> str:
     for prefix, groups in (("", [memory]), ("hierarchical_", everywhere)):
         anon, file = (sum(getattr(m, n) for m in groups) for n in ("anon_bytes", "file_bytes"))
         pages = {"total": anon + file, "file": file, "anon": anon, "unevictable": 0}
-        others = "".join(f" N{n}=0" for n in range(1, cgroup.hierarchy.machine.memory_nodes))
-        lines += [f"{prefix}{k}={v // 4096} N0={v // 4096}{others}" for k, v in pages.items()]
+        other_nodes = "".join(f" N{n}=0" for n in range(1, cgroup.hierarchy.machine.memory_nodes))
+        lines += [f"{prefix}{k}={v // 4096} N0={v // 4096}{other_nodes}" for k, v in pages.items()]
     return "\n".join(lines) + "\n"
 
 

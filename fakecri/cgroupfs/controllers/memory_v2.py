@@ -31,8 +31,8 @@ _STAT_FORMAT: Final = "".join(
 
 
 def of(cgroup: Cgroup) -> Memory:
-    found: Memory = cgroup.states[MEMORY]
-    return found
+    state: Memory = cgroup.states[MEMORY]
+    return state
 
 
 def _text(value: int) -> str:
@@ -85,9 +85,9 @@ def _read_stat(cgroup: Cgroup) -> str:
 
 
 def _read_nodes(cgroup: Cgroup) -> str:
-    others = "".join(f" N{n}=0" for n in range(1, cgroup.hierarchy.machine.memory_nodes))
+    other_nodes = "".join(f" N{n}=0" for n in range(1, cgroup.hierarchy.machine.memory_nodes))
     rows = (line.split() for line in _read_stat(cgroup).splitlines())
-    return "".join(f"{k} N0={v}{others}\n" for k, v in rows if not k.startswith("pg"))
+    return "".join(f"{k} N0={v}{other_nodes}\n" for k, v in rows if not k.startswith("pg"))
 
 
 def _write_group(cgroup: Cgroup, text: str) -> None:
@@ -98,8 +98,8 @@ def _write_group(cgroup: Cgroup, text: str) -> None:
 
 def _write_reclaim(cgroup: Cgroup, text: str) -> None:
     """memory.reclaim. Raises EAGAIN when less can be reclaimed than was asked for."""
-    wanted = size(text.split("swappiness=")[0], unlimited="max")
-    if of(cgroup).reclaim(wanted) < wanted:
+    to_reclaim = size(text.split("swappiness=")[0], unlimited="max")
+    if of(cgroup).reclaim(to_reclaim) < to_reclaim:
         raise refuse(errno.EAGAIN)
 
 

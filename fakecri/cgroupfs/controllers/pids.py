@@ -48,8 +48,8 @@ class Pids:
 
 def of(cgroup: Cgroup) -> Pids:
     """The state that counts for a directory: its own, or that of the next group above."""
-    found: Pids = next(cgroup.states_up(PIDS))
-    return found
+    state: Pids = next(cgroup.states_up(PIDS))
+    return state
 
 
 def _read_max(cgroup: Cgroup) -> str:

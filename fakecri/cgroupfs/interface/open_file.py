@@ -40,8 +40,8 @@ class EventFd:
         """How often it was signalled since the last read. Raises EAGAIN if never."""
         if self.count == 0:
             raise refuse(errno.EAGAIN)
-        seen, self.count = self.count, 0
-        return seen
+        count, self.count = self.count, 0
+        return count
 
 
 class Descriptors(Protocol):

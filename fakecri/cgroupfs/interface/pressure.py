@@ -71,8 +71,8 @@ class Opened(Protocol):
 
 def of(cgroup: Cgroup, resource: str) -> Pressure:
     """The pressure of a resource in a group; made when it is first asked for."""
-    found: Pressure = cgroup.pressure.setdefault(resource, Pressure())
-    return found
+    pressure: Pressure = cgroup.pressure.setdefault(resource, Pressure())
+    return pressure
 
 
 def stall(cgroup: Cgroup, resource: str, some_us: int, full_us: int) -> None:
@@ -101,15 +101,15 @@ def _write(resource: str) -> Callable[[Cgroup, str, Opened], None]:
     def write(cgroup: Cgroup, text: str, opened: Opened) -> None:
         if opened.trigger is not None:
             raise refuse(errno.EBUSY)
-        found = _TRIGGER.match(text)
-        if found is None:
+        match = _TRIGGER.match(text)
+        if match is None:
             raise refuse(errno.EINVAL)
-        stall_us, window_us = int(found[2]), int(found[3])
+        stall_us, window_us = int(match[2]), int(match[3])
         if not _SHORTEST_US <= window_us <= _LONGEST_US or not 0 < stall_us <= window_us:
             raise refuse(errno.EINVAL)
         if not cgroup.hierarchy.machine.cap_sys_resource and window_us % _UNPRIVILEGED_US:
             raise refuse(errno.EINVAL)
-        opened.trigger = Trigger(found[1], stall_us, window_us, opened.wake)
+        opened.trigger = Trigger(match[1], stall_us, window_us, opened.wake)
         opened.rest()
         of(cgroup, resource).triggers.append(opened.trigger)
 

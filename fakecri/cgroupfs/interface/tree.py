@@ -219,19 +219,19 @@ class Cgroup:
 
     def file(self, name: str) -> InterfaceFile | None:
         """The interface file with that name; None: the directory does not have it now."""
-        found = self.hierarchy.core.get(name)
-        if found is None:
+        interface_file = self.hierarchy.core.get(name)
+        if interface_file is None:
             for controller in self.states:
-                found = self.hierarchy.controllers[controller].files.get(name)
-                if found is not None:
+                interface_file = self.hierarchy.controllers[controller].files.get(name)
+                if interface_file is not None:
                     break
-        return None if found is None or not self._has(found) else found
+        return None if interface_file is None or not self._has(interface_file) else interface_file
 
     def _has(self, file: InterfaceFile) -> bool:
         if not file.is_in(self):
             return False
-        shown = self.settings.get("cgroup.pressure") != 0
-        return shown or not file.name.endswith(".pressure") or file.name == "cgroup.pressure"
+        shows = self.settings.get("cgroup.pressure") != 0
+        return shows or not file.name.endswith(".pressure") or file.name == "cgroup.pressure"
 
     def file_names(self) -> list[str]:
         """The names of the files that it has now, sorted."""

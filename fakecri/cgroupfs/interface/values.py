@@ -64,13 +64,13 @@ def _number(text: str) -> int:
 def _strict(text: str, low: int, high: int, *, signed: bool) -> int:
     """A number within bounds. That it is too large counts before garbage behind its digits:
     `99999999999999999999x` is ERANGE."""
-    found = _STRICT.match(text)
-    if found is None or (found[1] == "-" and not signed):
+    match = _STRICT.match(text)
+    if match is None or (match[1] == "-" and not signed):
         raise refuse(errno.EINVAL)
-    value = _number(found[1] + found[2])
+    value = _number(match[1] + match[2])
     if abs(value) > U64_MAX:
         raise refuse(errno.ERANGE)
-    if found[3] not in ("", "\n"):
+    if match[3] not in ("", "\n"):
         raise refuse(errno.EINVAL)
     if not low <= value <= high:
         raise refuse(errno.ERANGE)
@@ -113,11 +113,11 @@ def size(text: str, *, unlimited: str) -> int:
     text = stripped(text)
     if text == unlimited:
         return UNLIMITED
-    found = _LOOSE.match(text)
-    if found is None or found.end() != len(text):
+    match = _LOOSE.match(text)
+    if match is None or match.end() != len(text):
         raise refuse(errno.EINVAL)
-    value = _number(found[1] or "0") & U64_MAX
-    value = (value << _SHIFT[found[2].lower()]) & U64_MAX
+    value = _number(match[1] or "0") & U64_MAX
+    value = (value << _SHIFT[match[2].lower()]) & U64_MAX
     return min(value // PAGE_BYTES * PAGE_BYTES, UNLIMITED)
 
 
@@ -136,12 +136,12 @@ def int_list(text: str, count: int) -> frozenset[int]:
 def _region(part: str, count: int) -> set[int]:
     if part[:3].lower() == "all":
         part = "0-N" + part[3:]
-    found = _REGION.match(part)
-    if found is None:
+    match = _REGION.match(part)
+    if match is None:
         raise refuse(errno.EINVAL)
-    first, last = (_member(n, count) for n in (found[1], found[2] or found[1]))
-    used, group = (int(n) for n in (found[3] or "1", found[4] or "1"))
-    if found.end() != len(part):
+    first, last = (_member(n, count) for n in (match[1], match[2] or match[1]))
+    used, group = (int(n) for n in (match[3] or "1", match[4] or "1"))
+    if match.end() != len(part):
         raise refuse(errno.EINVAL)
     if first > last or group == 0 or used > group:
         raise refuse(errno.EINVAL)

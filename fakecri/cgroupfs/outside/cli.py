@@ -58,11 +58,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_version(parser)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, what in (
+    for name, text in (
         ("mount", "mount it with FUSE: everything as the kernel does it"),
         ("project", "plain files that follow it, where there is no FUSE: nothing is refused"),
     ):
-        command = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
+        command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         command.add_argument("directory", type=Path, metavar="DIR", help="an empty directory")
         command.add_argument(
             "--version", type=int, choices=(1, 2), default=2, help="(default: %(default)s)"
@@ -85,16 +85,16 @@ async def _run(fs: CgroupFS, arguments: argparse.Namespace) -> None:
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
-    made: AbstractAsyncContextManager[Mount | Projection]
+    opening: AbstractAsyncContextManager[Mount | Projection]
     if arguments.command == "mount":
-        made = mount(fs, arguments.directory, real_processes=True)
+        opening = mount(fs, arguments.directory, real_processes=True)
     else:
-        made = project(fs, arguments.directory, real_processes=True, refused=_say)
-    async with made as there:
-        print(f"fakecri cgroupfs: version {fs.version} at {there.directory}", flush=True)
+        opening = project(fs, arguments.directory, real_processes=True, refused=_say)
+    async with opening as outside:
+        print(f"fakecri cgroupfs: version {fs.version} at {outside.directory}", flush=True)
         unmounted = None
-        if isinstance(there, Mount):
-            unmounted = asyncio.create_task(there.wait_unmounted())
+        if isinstance(outside, Mount):
+            unmounted = asyncio.create_task(outside.wait_unmounted())
             unmounted.add_done_callback(lambda _task: ended.set())
         await ended.wait()
         if unmounted is not None:

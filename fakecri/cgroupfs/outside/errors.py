@@ -13,9 +13,9 @@ def require_empty(directory: Path, what: str) -> None:
     """Check that `directory` is an empty directory; `what`: what texts call it. Raises
     OutsideError."""
     try:
-        found = next(iter(sorted(directory.iterdir())), None)
+        entry = next(iter(sorted(directory.iterdir())), None)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise OutsideError(f"{what} {directory}: {reason}; give an empty directory") from None
-    if found is not None:
-        raise OutsideError(f"{what} {directory}: has {found.name} in it; give an empty directory")
+    if entry is not None:
+        raise OutsideError(f"{what} {directory}: has {entry.name} in it; give an empty directory")

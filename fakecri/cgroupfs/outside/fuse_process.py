@@ -64,11 +64,11 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
         if counted != self._kept_at:
             self._kept.clear()
             self._kept_at = counted
-        found = self._kept.get((operation, path))
-        if found is None:
-            found = self._list(path) if operation == "readdir" else self._answer(operation, path)
-            self._kept[operation, path] = found
-        return _result(*found)
+        answer = self._kept.get((operation, path))
+        if answer is None:
+            answer = self._list(path) if operation == "readdir" else self._answer(operation, path)
+            self._kept[operation, path] = answer
+        return _result(*answer)
 
     def _list(self, path: str) -> tuple[int, Any]:
         """All of a directory, which comes in parts."""
@@ -144,10 +144,10 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
         if offset and self._ends.get(info.fh) == offset:
             return b""
         most = min(size, CHUNK_BYTES)
-        found: bytes = self._ask("read", info.fh, most, offset)
-        if len(found) < most:
-            self._ends[info.fh] = offset + len(found)
-        return found
+        chunk: bytes = self._ask("read", info.fh, most, offset)
+        if len(chunk) < most:
+            self._ends[info.fh] = offset + len(chunk)
+        return chunk
 
     def write(self, path: str | None, data: bytes, offset: int, info: Any) -> int:
         """Pass on at most a message: the fake refuses longer writes (E2BIG), and their beginning

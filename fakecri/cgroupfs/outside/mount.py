@@ -100,22 +100,22 @@ async def mount_requests(requests: Answering, directory: str | Path) -> AsyncIte
     at = Path(directory).absolute()
     require_empty(at, "mount")
     _require_fuse()
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    own_end, other_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     loop = asyncio.get_running_loop()
     mounted = asyncio.Event()
     try:
-        with ours, theirs, closing(Count.create()) as structure:
+        with own_end, other_end, closing(Count.create()) as structure:
             requests.on_structure(structure.add)
-            ours.setblocking(False)
-            process = await _start(theirs, structure, at)
-            loop.add_reader(ours, _serve, ours, requests, mounted)
+            own_end.setblocking(False)
+            process = await _start(other_end, structure, at)
+            loop.add_reader(own_end, _serve, own_end, requests, mounted)
             try:
-                theirs.close()
+                other_end.close()
                 await _until_mounted(process, mounted, at)
                 yield Mount(at, process)
             finally:
                 await _stop(process)
-                loop.remove_reader(ours)
+                loop.remove_reader(own_end)
     finally:
         requests.close()
 
@@ -164,8 +164,8 @@ def _library() -> str:
     if path := os.environ.get("FUSE_LIBRARY_PATH"):
         return path
     named = os.environ.get("FUSE_LIBRARY_NAME")
-    found = (find_library(name) for name in ([named] if named else ["fuse", "fuse3"]))
-    return next(filter(None, found), "")
+    candidates = (find_library(name) for name in ([named] if named else ["fuse", "fuse3"]))
+    return next(filter(None, candidates), "")
 
 
 def _require_fuse() -> None:
@@ -174,11 +174,11 @@ def _require_fuse() -> None:
 
 
 async def _start(theirs: socket.socket, structure: Count, at: Path) -> Process:
-    given = [theirs.fileno(), structure.fd]
-    words = (*given, at, os.getpid(), _START_S)
+    descriptors = [theirs.fileno(), structure.fd]
+    words = (*descriptors, at, os.getpid(), _START_S)
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", _PROGRAM, *map(str, words)),
-        pass_fds=given,
+        pass_fds=descriptors,
         stderr=PIPE,
         env={**os.environ, "FUSE_LIBRARY_PATH": _library()},
     )
@@ -221,8 +221,8 @@ async def _until_mounted(process: Process, mounted: asyncio.Event, at: Path) -> 
     if process.returncode == -signal.SIGALRM:
         raise OutsideError(f"mount {at}: not there after {_START_S} s; is the machine busy?")
     assert process.stderr is not None
-    said = (await process.stderr.read()).decode(errors="replace").strip()
-    reason = said.splitlines()[-1] if said else f"exit code {process.returncode}"
+    error_text = (await process.stderr.read()).decode(errors="replace").strip()
+    reason = error_text.splitlines()[-1] if error_text else f"exit code {process.returncode}"
     reason = reason.removeprefix("OSError: ").removeprefix("ImportError: ")
     raise OutsideError(f"mount {at}: {reason}{_hint(reason)}")
 

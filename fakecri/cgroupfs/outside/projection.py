@@ -71,10 +71,10 @@ class Projection:
 
     def refresh(self) -> None:
         """Make the files say what the fake says now; those that do are left alone."""
-        there: set[CgroupPath] = set()
-        self._write_below(self._fs.path(), there)
+        paths: set[CgroupPath] = set()
+        self._write_below(self._fs.path(), paths)
         for path in sorted(self._directories, reverse=True):
-            if path not in there:
+            if path not in paths:
                 self._drop(path)
 
     def take_in(self) -> None:
@@ -106,9 +106,9 @@ class Projection:
         if path not in self._directories:
             self._add(path)
         files = {entry: self._text(entry) for entry in path.iterdir() if entry.is_file()}
-        for gone in [p for p in self._texts if p.parent == path and p not in files]:
-            del self._texts[gone]
-            self._real(gone).unlink(missing_ok=True)
+        for stale in [p for p in self._texts if p.parent == path and p not in files]:
+            del self._texts[stale]
+            self._real(stale).unlink(missing_ok=True)
         for file, text in files.items():
             if self._texts.get(file) != text:
                 self._write(file, text)

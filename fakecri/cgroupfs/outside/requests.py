@@ -50,10 +50,10 @@ class Requests:
     def answer(self, operation: str, *arguments: Any) -> Any:
         """The result of one operation. Raises OSError as the kernel does, ENOSYS for an unknown
         operation."""
-        found = self._operations.get(operation)
-        if found is None:
+        handler = self._operations.get(operation)
+        if handler is None:
             raise refuse(errno.ENOSYS)
-        return found(*arguments)
+        return handler(*arguments)
 
     def on_structure(self, told: Callable[[], None]) -> None:
         """From now on call `told` when directories or files have come or gone."""
@@ -65,8 +65,8 @@ class Requests:
             self._release(fd)
 
     def _getattr(self, path: str) -> dict[str, int]:
-        found = self._fs.path(path).stat()
-        return {"st_mode": found.st_mode, "st_nlink": found.st_nlink}
+        status = self._fs.path(path).stat()
+        return {"st_mode": status.st_mode, "st_nlink": status.st_nlink}
 
     def _readdir(self, path: str, first: int) -> list[tuple[str, int]]:
         """The list of a directory from number `first` on, as much of it as one message carries;
@@ -74,8 +74,8 @@ class Requests:
         begins the next."""
         if first == 0:
             at = self._fs.path(path)
-            found = [(entry.name, stat.S_IFMT(entry.stat().st_mode)) for entry in at.iterdir()]
-            self._listed = found
+            listing = [(entry.name, stat.S_IFMT(entry.stat().st_mode)) for entry in at.iterdir()]
+            self._listed = listing
         part, size = [], 0
         for entry in islice(self._listed, first, None):
             part.append(entry)

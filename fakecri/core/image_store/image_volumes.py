@@ -25,31 +25,31 @@ _BEGUN: Final = "failed to mount image volume: "
 def resolve_image_volumes(config: pb.ContainerConfig, images: ImageStore) -> dict[str, Image]:
     """Each image that is mounted gets its `image_ref`, which is its id; the images by place. Raises
     CriError for one that cannot be mounted."""
-    found = dict[str, Image]()
+    by_place = dict[str, Image]()
     for mount in config.mounts:
         if mount.HasField("image"):
-            image = found[mount.container_path] = _image_of(mount, images)
+            image = by_place[mount.container_path] = _image_of(mount, images)
             mount.image.image_ref = image.id
-    return found
+    return by_place
 
 
 def files_in(image: Image, sub_path: str = "") -> dict[str, bytes | None]:
     """What is in an image below `sub_path`: files by their path relative to it, "." for a file that
     is named itself; None: a directory."""
-    wanted, found = posixpath.normpath(f"/{sub_path}").strip("/"), dict[str, bytes | None]()
+    prefix, files = posixpath.normpath(f"/{sub_path}").strip("/"), dict[str, bytes | None]()
     for path, data in _whole(image).items():
-        if not wanted or f"{path}/".startswith(f"{wanted}/"):
-            found[posixpath.relpath(path, wanted or ".")] = data
-    return found
+        if not prefix or f"{path}/".startswith(f"{prefix}/"):
+            files[posixpath.relpath(path, prefix or ".")] = data
+    return files
 
 
 def _whole(image: Image) -> dict[str, bytes | None]:
-    known = image.accounts
+    accounts = image.accounts
     return {
         **dict.fromkeys(TOP),
         **dict.fromkeys(_PROGRAMS, b""),
-        "etc/passwd": text_of(known.passwd),
-        "etc/group": text_of(known.group),
+        "etc/passwd": text_of(accounts.passwd),
+        "etc/group": text_of(accounts.group),
         **dict.fromkeys((path.strip("/") for path in image.paths), b""),
     }
 
@@ -73,10 +73,10 @@ def _image_of(mount: pb.Mount, images: ImageStore) -> Image:
 
 
 def _has(image: Image, sub_path: str) -> bool:
-    wanted = posixpath.normpath(sub_path).strip("/")
-    if wanted.startswith(".."):
+    place = posixpath.normpath(sub_path).strip("/")
+    if place.startswith(".."):
         return False
-    return wanted == "." or any(f"{path}/".startswith(f"{wanted}/") for path in _whole(image))
+    return place == "." or any(f"{path}/".startswith(f"{place}/") for path in _whole(image))
 
 
 def _mount(mount: pb.Mount) -> str:

@@ -109,8 +109,8 @@ def any_image(_: str) -> RegistryImage:
 
 def registry_of(images: Mapping[str, RegistryImage] | Iterable[str]) -> Registry:
     """A registry with exactly these references (written in any form)."""
-    given = images if isinstance(images, Mapping) else {name: RegistryImage() for name in images}
-    table = {str(parse_reference(name)): image for name, image in given.items()}
+    named = images if isinstance(images, Mapping) else {name: RegistryImage() for name in images}
+    table = {str(parse_reference(name)): image for name, image in named.items()}
     return table.get
 
 
@@ -160,8 +160,8 @@ class ImageStore:
     def _take_tags_from_others(self, new: Image) -> None:
         for image in list(self.images.values()):
             if image.id != new.id and set(image.tags) & set(new.tags):
-                kept = tuple(t for t in image.tags if t not in new.tags)
-                self.images[image.id] = replace(image, tags=kept)
+                remaining = tuple(t for t in image.tags if t not in new.tags)
+                self.images[image.id] = replace(image, tags=remaining)
 
     def find(self, reference: str) -> Image | None:
         """By tag, digest reference, id, or a unique prefix of an id (CRI-091); None: not there."""
@@ -169,11 +169,11 @@ class ImageStore:
         if len(by_id) == 1:
             return by_id[0]
         try:
-            wanted = str(parse_reference(reference))
+            normal = str(parse_reference(reference))
         except ValueError:
             return None
-        found = (i for i in self.images.values() if wanted in i.tags or wanted in i.digests)
-        return next(found, None)
+        images = (i for i in self.images.values() if normal in i.tags or normal in i.digests)
+        return next(images, None)
 
     def resolve(self, reference: str) -> Image:
         """The image that a container is to be made of; it is never pulled (CRI-051).
@@ -203,10 +203,10 @@ class ImageStore:
             raise CriError(grpc.StatusCode.NOT_FOUND, not_found(normal))
         if source.credentials is not None:
             try:
-                given = credentials_of(auth or pb.AuthConfig())
+                sent_credentials = credentials_of(auth or pb.AuthConfig())
             except ValueError as error:
                 raise unknown(_unresolved(normal, str(error))) from None
-            if given != source.credentials:
+            if sent_credentials != source.credentials:
                 raise unknown(unauthorized(normal))
         return source
 

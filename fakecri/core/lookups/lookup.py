@@ -38,16 +38,16 @@ _LONGEST_SHOWN: Final = 256
 def find(table: PrefixTable[T], object_id: str, text: str) -> T:
     """By id or unique prefix. Raises CriError: NOT_FOUND, or UNKNOWN for an empty or ambiguous
     id (CRI-022)."""
-    known = table.get(object_id)
-    if known is not None:
-        return known
+    exact = table.get(object_id)
+    if exact is not None:
+        return exact
     if not object_id:
         raise unknown(text.format(id="", why="Prefix can't be empty"))
-    found = table.at_most_two(object_id)
-    if len(found) == 1:
-        return table[found[0]]
+    ids = table.at_most_two(object_id)
+    if len(ids) == 1:
+        return table[ids[0]]
     name = shown(object_id)
-    if found:
+    if ids:
         why = f"Multiple IDs found with provided prefix: {name}"
         raise unknown(text.format(id=name, why=why))
     raise CriError(grpc.StatusCode.NOT_FOUND, text.format(id=name, why="not found"))
@@ -60,8 +60,8 @@ def matching_ids(table: PrefixTable[Any], wanted: str) -> set[str] | None:
         return None
     if wanted in table:
         return {wanted}
-    found = table.at_most_two(wanted)
-    return set(found) if len(found) == 1 else set()
+    ids = table.at_most_two(wanted)
+    return set(ids) if len(ids) == 1 else set()
 
 
 def shown(text: str) -> str:

@@ -17,8 +17,8 @@ Object = Mapping[str, Any]
 
 def node_driver(driver: Object) -> dict[str, Any]:
     """A driver of a CSINode. How many volumes it takes may change and is not shown."""
-    shown = internal(driver, message("storage.v1.CSINodeDriver"))
-    return {**shown, "Allocatable": None}
+    document = internal(driver, message("storage.v1.CSINodeDriver"))
+    return {**document, "Allocatable": None}
 
 
 def attachment_spec(spec: Object) -> dict[str, Any]:
@@ -39,6 +39,6 @@ def claims_differ(old: Object, new: Object) -> str:
 
 
 def _differ(old: Object, new: Object) -> str:
-    was, now = (json.dumps(value, indent=1).splitlines() for value in (old, new))
-    lines = list(difflib.unified_diff(was, now, lineterm=""))[2:]  # without the names of files
+    was, after = (json.dumps(value, indent=1).splitlines() for value in (old, new))
+    lines = list(difflib.unified_diff(was, after, lineterm=""))[2:]  # without the names of files
     return "".join(f"{line}\n" for line in lines)

@@ -75,10 +75,10 @@ class Strategy:
         """Put back into `new` the parts of `old` that this request may not change: one to /status
         changes status and metadata only, one to the object all but status."""
         if subresource == "status":
-            kept = {key: value for key, value in old.items() if key not in ("metadata", "status")}
+            fields = {key: value for key, value in old.items() if key not in ("metadata", "status")}
             for key in [key for key in new if key not in ("metadata", "status")]:
                 del new[key]
-            new.update(kept)
+            new.update(fields)
         elif "status" in old:
             new["status"] = old["status"]
         else:

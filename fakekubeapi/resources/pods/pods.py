@@ -81,17 +81,17 @@ class PodStrategy(Strategy):
 
     def prepare_update(self, new: Object, old: Object, subresource: str) -> None:
         if subresource == "resize":
-            wanted = new.get("spec") or {}
+            requested = new.get("spec") or {}
             new.clear()
             new.update(copy_json(old))
-            _copy_resources(wanted, new["spec"])
+            _copy_resources(requested, new["spec"])
             default_pod(new)
             return
         if subresource == "ephemeralcontainers":
-            wanted = (new.get("spec") or {}).get("ephemeralContainers") or []
+            requested = (new.get("spec") or {}).get("ephemeralContainers") or []
             new.clear()
             new.update(copy_json(old))
-            new["spec"]["ephemeralContainers"] = wanted
+            new["spec"]["ephemeralContainers"] = requested
             default_pod(new)
             return
         super().prepare_update(new, old, subresource)
@@ -128,16 +128,16 @@ class PodStrategy(Strategy):
         spec = obj.get("spec") or {}
         if not spec.get("nodeName") or obj.get("status", {}).get("phase") in _TERMINAL:
             return 0
-        wanted = asked_s if asked_s is not None else spec.get("terminationGracePeriodSeconds", 30)
-        return wanted if wanted >= 0 else 1
+        grace_s = asked_s if asked_s is not None else spec.get("terminationGracePeriodSeconds", 30)
+        return grace_s if grace_s >= 0 else 1
 
 
 def _copy_resources(wanted: dict[str, Any], spec: dict[str, Any]) -> None:
     """Put the resources that a resize asks for, of containers and of the pod, into `spec`."""
     for group in ("containers", "initContainers"):
-        asked = {c.get("name"): c for c in wanted.get(group) or []}
+        sent = {c.get("name"): c for c in wanted.get(group) or []}
         for container in spec.get(group) or []:
-            if container["name"] in asked:
-                container["resources"] = copy_json(asked[container["name"]].get("resources") or {})
+            if container["name"] in sent:
+                container["resources"] = copy_json(sent[container["name"]].get("resources") or {})
     if "resources" in wanted:
         spec["resources"] = copy_json(wanted["resources"])

@@ -16,37 +16,37 @@ def resize_causes(new: Object, old: Object) -> list[Cause]:
     of the containers' resources cpu and memory alone change."""
     causes: list[Cause] = []
     if qos_class(new["spec"]) != qos_class(old["spec"]):
-        shown = (new.get("status") or {}).get("qosClass", "")
+        old_class = (new.get("status") or {}).get("qosClass", "")
         text = "Pod QOS Class may not change as a result of resizing"
-        causes.append(invalid_value("spec", shown, text))
+        causes.append(invalid_value("spec", old_class, text))
     pairs = list(_pairs(new["spec"], old["spec"]))
-    for path, now, was in pairs:
+    for path, new_resources, was in pairs:
         for group in ("requests", "limits"):
-            if set(was.get(group) or ()) - set(now.get(group) or ()):
+            if set(was.get(group) or ()) - set(new_resources.get(group) or ()):
                 text = f"resource {group} cannot be removed"
                 causes.append(forbidden_field(f"{path}.{group}", text))
-    for _, now, was in pairs:
-        if _others(now) != _others(was):
+    for _, new_resources, was in pairs:
+        if _others(new_resources) != _others(was):
             causes.append(forbidden_field("spec", "only cpu and memory resources are mutable"))
     return causes
 
 
 def _pairs(new: Object, old: Object) -> list[tuple[str, Object, Object]]:
     """Paths and resources, new and old, of the containers that can be resized."""
-    found = []
+    pairs = []
     for group in ("initContainers", "containers"):
         both = zip(new.get(group) or (), old.get(group) or (), strict=False)
-        for i, (now, was) in enumerate(both):
+        for i, (own, was) in enumerate(both):
             if group == "containers" or was.get("restartPolicy") == "Always":
                 path = f"spec.{group}[{i}].resources"
-                found.append((path, now.get("resources") or {}, was.get("resources") or {}))
-    return found
+                pairs.append((path, own.get("resources") or {}, was.get("resources") or {}))
+    return pairs
 
 
 def _others(resources: Object) -> Object:
     """The resources without cpu and memory."""
-    kept = {
+    unresizable = {
         group: {k: v for k, v in (resources.get(group) or {}).items() if k not in _RESIZABLE}
         for group in ("requests", "limits")
     }
-    return {**kept, "claims": resources.get("claims") or []}
+    return {**unresizable, "claims": resources.get("claims") or []}

@@ -52,10 +52,10 @@ def _updatable_causes(spec: Object) -> list[Cause]:
 def mirror_causes(new: Object, old: Object) -> list[Cause]:
     """What is wrong if an update adds, changes or removes the mirror annotation (MIRR-027)."""
     was = (old["metadata"].get("annotations") or {}).get(MIRROR)
-    now = (new["metadata"].get("annotations") or {}).get(MIRROR)
-    if was == now:
+    new_mirror = (new["metadata"].get("annotations") or {}).get(MIRROR)
+    if was == new_mirror:
         return []
-    verb = "add" if was is None else "remove" if now is None else "update"
+    verb = "add" if was is None else "remove" if new_mirror is None else "update"
     field = f"metadata.annotations[{MIRROR}]"
     return [forbidden_field(field, f"may not {verb} mirror pod annotation")]
 
@@ -72,12 +72,14 @@ def _count_causes(new: Object, old: Object) -> list[Cause]:
 
 def ephemeral_causes(new: Object, old: Object) -> list[Cause]:
     """What is wrong if an update changes or removes ephemeral containers; it may only add some."""
-    now = {container.get("name"): container for container in new.get("ephemeralContainers") or []}
+    by_name = {
+        container.get("name"): container for container in new.get("ephemeralContainers") or []
+    }
     causes = []
     for container in old.get("ephemeralContainers") or []:
         name = container["name"]
-        if now.get(name) != container:
-            verb = "changed" if name in now else "removed"
+        if by_name.get(name) != container:
+            verb = "changed" if name in by_name else "removed"
             text = f'existing ephemeral containers "{name}" may not be {verb}\n'
             causes.append(forbidden_field("spec.ephemeralContainers", text))
     return causes
@@ -113,10 +115,10 @@ def _toleration_causes(new: Object, old: Object) -> list[Cause]:
 
     def lasting(spec: Object) -> list[dict[str, Any]]:
         listed = spec.get("tolerations") or []
-        return [{k: v for k, v in one.items() if k != "tolerationSeconds"} for one in listed]
+        return [{k: v for k, v in t.items() if k != "tolerationSeconds"} for t in listed]
 
-    now = lasting(new)
-    if all(one in now for one in lasting(old)):
+    new_ones = lasting(new)
+    if all(t in new_ones for t in lasting(old)):
         return [*toleration_causes(new.get("tolerations") or [], "spec.tolerations")]
     text = "existing toleration can not be modified except its tolerationSeconds"
     return [forbidden_field("spec.tolerations", text)]
@@ -135,10 +137,10 @@ def _gate_causes(new: Object, old: Object) -> list[Cause]:
 
 def qos_causes(new: Object, old: Object) -> list[Cause]:
     """What is wrong if a status changes the QoS class."""
-    given = new.get("qosClass")
-    if given == old.get("qosClass", given):
+    new_class = new.get("qosClass")
+    if new_class == old.get("qosClass", new_class):
         return []
-    return [invalid_value("status.qosClass", given, "field is immutable")]
+    return [invalid_value("status.qosClass", new_class, "field is immutable")]
 
 
 def _take(masked: Object, old: Object, field: str) -> None:

@@ -82,13 +82,13 @@ class ServiceStrategy(Strategy):
         causes = super().validate_update(new, old, subresource)
         if subresource:
             return causes
-        was, now = old["spec"].get("clusterIP"), new["spec"].get("clusterIP")
+        was, ip = old["spec"].get("clusterIP"), new["spec"].get("clusterIP")
         external = new["spec"]["type"] == "ExternalName"
-        if now and now not in ("None", was) and not external and not _is_address(now):
+        if ip and ip not in ("None", was) and not external and not _is_address(ip):
             return _address_causes(new["spec"])  # addresses are read before all else
-        if was and now != was and new["spec"]["type"] != "ExternalName":
+        if was and ip != was and new["spec"]["type"] != "ExternalName":
             text = "may not change once set"
-            causes.append(invalid_value("spec.clusterIPs[0]", [now], text))
+            causes.append(invalid_value("spec.clusterIPs[0]", [ip], text))
         return [*causes, *_causes(new["spec"])]
 
 
@@ -193,13 +193,13 @@ def _address_causes(spec: dict[str, Any]) -> list[Cause]:
 def _external_causes(spec: dict[str, Any]) -> list[Cause]:
     """What is wrong with a service that is only a name: it has no addresses."""
     addressed = bool(spec.get("clusterIPs") or spec.get("clusterIP"))
-    given = {
+    is_set_of = {
         "clusterIPs": addressed,
         "ipFamilies": bool(spec.get("ipFamilies")),
         "ipFamilyPolicy": spec.get("ipFamilyPolicy") is not None,
     }
     text = "may not be set for ExternalName services"
-    causes = [forbidden_field(f"spec.{name}", text) for name, is_set in given.items() if is_set]
+    causes = [forbidden_field(f"spec.{name}", text) for name, is_set in is_set_of.items() if is_set]
     if not spec.get("externalName"):
         causes.append(required("spec.externalName"))
     return causes
@@ -277,11 +277,11 @@ def _port_causes(port: Object, path: str, names: set[str], *, named: bool) -> li
 
 def _duplicate_ports(ports: list[Object]) -> list[Cause]:
     causes: list[Cause] = []
-    seen: set[tuple[int, str]] = set()
+    pairs_seen: set[tuple[int, str]] = set()
     for i, port in enumerate(ports):
         key = (port["port"], port["protocol"])
-        if key in seen:
+        if key in pairs_seen:
             message = f"Duplicate value: {shown(dict(_PORT, Protocol=key[1], Port=key[0]))}"
             causes.append(Cause(f"spec.ports[{i}]", message, "FieldValueDuplicate"))
-        seen.add(key)
+        pairs_seen.add(key)
     return causes

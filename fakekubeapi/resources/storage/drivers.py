@@ -75,12 +75,12 @@ class DriverStrategy(StorageStrategy):
         causes = super().validate_update(new, old, subresource)
         spec, was = new["spec"], old["spec"]
         causes += _driver_causes(spec)
-        for field, shown in (
+        for field, printed_name in (
             ("attachRequired", "attachedRequired"),
             ("volumeLifecycleModes", "volumeLifecycleModes"),
         ):
             if spec[field] != was.get(field):
-                causes.append(invalid_value(f"spec.{shown}", spec[field], IMMUTABLE))
+                causes.append(invalid_value(f"spec.{printed_name}", spec[field], IMMUTABLE))
         return causes
 
 
@@ -112,13 +112,13 @@ def _driver_causes(spec: dict[str, Any]) -> list[Cause]:
 def _token_causes(tokens: list[dict[str, Any]]) -> list[Cause]:
     """What is wrong with the tokens that a driver wants: one for each audience."""
     causes: list[Cause] = []
-    seen: set[str] = set()
+    audiences: set[str] = set()
     for i, token in enumerate(tokens):
         path, audience = f"spec.tokenRequests[{i}]", token["audience"]
-        if audience in seen:
+        if audience in audiences:
             causes.append(duplicate(f"{path}.audience", audience))
             continue
-        seen.add(audience)
+        audiences.add(audience)
         lasts, field = token.get("expirationSeconds"), f"{path}.expirationSeconds"
         if lasts is not None and lasts < _MIN_TOKEN_S:
             text = "may not specify a duration less than 10 minutes"
@@ -161,10 +161,10 @@ class NodeDriversStrategy(CheckedAnewStrategy):
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
         causes = super().validate_update(new, old, subresource)
         for was in old["spec"]["drivers"] or ():
-            for now in new["spec"]["drivers"] or ():
-                shown = node_driver(now)
-                if now["name"] == was["name"] and shown != node_driver(was):
-                    causes.append(invalid_value("spec.drivers", shown, IMMUTABLE))
+            for new_driver in new["spec"]["drivers"] or ():
+                printed_driver = node_driver(new_driver)
+                if new_driver["name"] == was["name"] and printed_driver != node_driver(was):
+                    causes.append(invalid_value("spec.drivers", printed_driver, IMMUTABLE))
         return causes
 
 
@@ -177,7 +177,7 @@ def _without_empty_lists(spec: dict[str, Any]) -> None:
 
 def _node_causes(spec: dict[str, Any]) -> list[Cause]:
     causes: list[Cause] = []
-    seen: set[str] = set()
+    names: set[str] = set()
     for i, driver in enumerate(spec["drivers"] or ()):
         path, name, node = f"spec.drivers[{i}]", driver["name"], driver["nodeID"]
         causes += driver_name_causes(name, f"{path}.name")
@@ -187,9 +187,9 @@ def _node_causes(spec: dict[str, Any]) -> list[Cause]:
             text = f"must be {_MAX_NODE_ID} characters or less"
             causes.append(invalid_value(f"{path}.nodeID", node, text))
         causes += not_negative(driver.get("allocatable") or {}, "count", f"{path}.allocatable")
-        if name in seen:
+        if name in names:
             causes.append(duplicate(f"{path}.name", name))
-        seen.add(name)
+        names.add(name)
         causes += _topology_causes(driver["topologyKeys"] or [], path)
     return causes
 

@@ -89,13 +89,13 @@ def _source_change_causes(new: dict[str, Any], old: dict[str, Any]) -> list[Caus
     """What is wrong if the source of a volume is not what it was. A CSI volume may get the secret
     with which it is made larger, if it has none."""
     if (old.get("csi") or {}).get(_EXPAND_SECRET) is None and new.get("csi") is not None:
-        kept = {key: value for key, value in new["csi"].items() if key != _EXPAND_SECRET}
-        new = {**new, "csi": kept} if old.get("csi") is not None else new
+        without_secret = {key: value for key, value in new["csi"].items() if key != _EXPAND_SECRET}
+        new = {**new, "csi": without_secret} if old.get("csi") is not None else new
     if _sources(new) == _sources(old):
         return []
     text = "spec.persistentvolumesource is immutable after creation"
-    shown = sources_differ(old, new)
-    return [forbidden_field("spec.persistentvolumesource", f"{text}\n{shown}" if shown else text)]
+    diff = sources_differ(old, new)
+    return [forbidden_field("spec.persistentvolumesource", f"{text}\n{diff}" if diff else text)]
 
 
 def _sources(spec: dict[str, Any]) -> dict[str, Any]:
@@ -141,8 +141,8 @@ def access_mode_causes(spec: dict[str, Any], path: str) -> list[Cause]:
     causes += [
         unsupported_value(field, mode, ACCESS_MODES) for mode in modes if mode not in ACCESS_MODES
     ]
-    known = {mode for mode in modes if mode in ACCESS_MODES}
-    if "ReadWriteOncePod" in known and len(known) > 1:
+    valid_modes = {mode for mode in modes if mode in ACCESS_MODES}
+    if "ReadWriteOncePod" in valid_modes and len(valid_modes) > 1:
         text = "may not use ReadWriteOncePod with other access modes"
         causes.append(forbidden_field(field, text))
     return causes

@@ -48,25 +48,25 @@ _DIVISOR_OF: Final = {
 
 def field_causes(reference: Object, path: str, allowed: Sequence[str]) -> Iterator[Cause]:
     """What is wrong with a `fieldRef` with its defaults. `allowed`: the fields it may name."""
-    asked, version = reference.get("fieldPath") or "", reference.get("apiVersion") or ""
-    if not version or not asked:
+    field_name, version = reference.get("fieldPath") or "", reference.get("apiVersion") or ""
+    if not version or not field_name:
         yield required(f"{path}.{'fieldPath' if version else 'apiVersion'}")
         return
-    of_map, key = _keyed(asked)
+    of_map, key = _keyed(field_name)
     why = ""
     if version != "v1":
         why = f"unsupported pod version: {version}"
     elif of_map:
-        why = "" if of_map in _MAPS else f"field label does not support subscript: {asked}"
-    elif asked not in _FIELDS and asked not in _OLD_NAMES:
-        why = f"field label not supported: {asked}"
+        why = "" if of_map in _MAPS else f"field label does not support subscript: {field_name}"
+    elif field_name not in _FIELDS and field_name not in _OLD_NAMES:
+        why = f"field label not supported: {field_name}"
     field = f"{path}.fieldPath"
     if why:
-        yield invalid_value(field, asked, f"error converting fieldPath: {why}")
+        yield invalid_value(field, field_name, f"error converting fieldPath: {why}")
     elif of_map:
         name = key.lower() if of_map == "metadata.annotations" else key
         yield from invalid_texts(path, name, qualified_name_problems(name))
-    elif (named := _OLD_NAMES.get(asked, asked)) not in allowed:
+    elif (named := _OLD_NAMES.get(field_name, field_name)) not in allowed:
         yield unsupported_value(field, named, allowed, free=True)
 
 
@@ -79,14 +79,14 @@ def _keyed(field: str) -> tuple[str, str]:
 def resource_causes(reference: Object, path: str, *, of_file: bool = False) -> Iterator[Cause]:
     """What is wrong with a `resourceFieldRef`, of a variable or of a file (`of_file`), which has to
     name a container."""
-    asked = reference.get("resource") or ""
+    resource = reference.get("resource") or ""
     if of_file and not reference.get("containerName"):
         yield required(f"{path}.containerName")
-    elif not asked:
+    elif not resource:
         yield from needed(reference, "resource", path)
-    elif asked not in _RESOURCES and not asked.startswith(_HUGE_PAGES):
-        yield unsupported_value(f"{path}.resource", asked, _RESOURCES, free=True)
-    yield from _divisor_causes(asked, str(reference.get("divisor") or "0"), f"{path}.divisor")
+    elif resource not in _RESOURCES and not resource.startswith(_HUGE_PAGES):
+        yield unsupported_value(f"{path}.resource", resource, _RESOURCES, free=True)
+    yield from _divisor_causes(resource, str(reference.get("divisor") or "0"), f"{path}.divisor")
 
 
 def _divisor_causes(asked: str, text: str, path: str) -> Iterator[Cause]:

@@ -131,11 +131,11 @@ def _limited_causes(
             yield required(f"{path}.limits", _WITHOUT_LIMIT)
         return
     limit = str(limits[name])
-    asked, most = parse_nano(amount), parse_nano(limit)
+    amount_asked, most = parse_nano(amount), parse_nano(limit)
     relation = ""
-    if asked != most and not _overcommits(name):
+    if amount_asked != most and not _overcommits(name):
         relation = "equal to"
-    elif asked > most:
+    elif amount_asked > most:
         relation = "less than or equal to"
     if relation:
         text = f"must be {relation} {name} limit of {canonical(limit)}"
@@ -152,8 +152,8 @@ def _page_causes(name: str, amount: str, path: str) -> Iterator[Cause]:
         size = 0
     whole = size > 0 and size % NANO == 0
     if not whole or -(-parse_nano(amount) // NANO) % (size // NANO):
-        shown = canonical(amount)
-        yield invalid_value(path, shown, f"{shown} is not positive integer multiple of {name}")
+        pages = canonical(amount)
+        yield invalid_value(path, pages, f"{pages} is not positive integer multiple of {name}")
 
 
 # -- claims ----------------------------------------------------------------------------------------
@@ -171,15 +171,15 @@ def _claim_causes(listed: Collection[Object], path: str, known: Collection[str])
     listing = f": {', '.join(sorted(known))}" if known else " which is empty"
     missing = 0
     for i, claim in enumerate(listed):
-        here, name = f"{path}[{i}]", claim.get("name") or ""
+        claim_path, name = f"{path}[{i}]", claim.get("name") or ""
         if not name:
-            yield required(here)
+            yield required(claim_path)
             continue
-        yield from _use_causes(claim, here, used, parts)
+        yield from _use_causes(claim, claim_path, used, parts)
         if name not in known and missing < MOST_ALIKE:
             missing += 1
             text = f"must be one of the names in pod.spec.resourceClaims{listing}"
-            yield not_found(here, name, text)
+            yield not_found(claim_path, name, text)
 
 
 def _use_causes(claim: Object, path: str, used: set[str], parts: Counter[str]) -> Iterator[Cause]:

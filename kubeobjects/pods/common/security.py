@@ -43,19 +43,19 @@ _NO_USER: Final = re.compile(r"""["/\\:;|=,+*?<>@\[\]]""")
 
 def container_security_causes(container: Object, path: str, spec: Object) -> Iterator[Cause]:
     """What is wrong with the security context of a container of a pod with this spec."""
-    context, here = container.get("securityContext"), f"{path}.securityContext"
+    context, context_path = container.get("securityContext"), f"{path}.securityContext"
     if context is None:
         return
-    yield from user_id(context.get("runAsUser"), f"{here}.runAsUser")
-    yield from user_id(context.get("runAsGroup"), f"{here}.runAsGroup")
-    proc, field = context.get("procMount"), f"{here}.procMount"
+    yield from user_id(context.get("runAsUser"), f"{context_path}.runAsUser")
+    yield from user_id(context.get("runAsGroup"), f"{context_path}.runAsGroup")
+    proc, field = context.get("procMount"), f"{context_path}.procMount"
     yield from optional_word(proc, field, ("Default", "Unmasked"))
     if proc == "Unmasked" and spec.get("hostUsers") is not False:
         yield invalid_value(field, proc, "`hostUsers` must be false to use `Unmasked`")
-    yield from seccomp_causes(context.get("seccompProfile"), f"{here}.seccompProfile")
-    yield from _escalation_causes(context, here)
-    yield from windows_causes(context.get("windowsOptions"), f"{here}.windowsOptions")
-    yield from apparmor_causes(context.get("appArmorProfile"), f"{here}.appArmorProfile")
+    yield from seccomp_causes(context.get("seccompProfile"), f"{context_path}.seccompProfile")
+    yield from _escalation_causes(context, context_path)
+    yield from windows_causes(context.get("windowsOptions"), f"{context_path}.windowsOptions")
+    yield from apparmor_causes(context.get("appArmorProfile"), f"{context_path}.appArmorProfile")
 
 
 def _escalation_causes(context: Object, path: str) -> Iterator[Cause]:
@@ -63,12 +63,12 @@ def _escalation_causes(context: Object, path: str) -> Iterator[Cause]:
     if context.get("allowPrivilegeEscalation") is not False:
         return
     cannot = "cannot set `allowPrivilegeEscalation` to false and"
-    shown = internal(context, message("core.v1.SecurityContext"))
+    context_shown = internal(context, message("core.v1.SecurityContext"))
     if context.get("privileged"):
-        yield invalid_value(path, shown, f"{cannot} `privileged` to true")
+        yield invalid_value(path, context_shown, f"{cannot} `privileged` to true")
     added = (context.get("capabilities") or {}).get("add") or []
     for _ in range(min(added.count("CAP_SYS_ADMIN"), MOST_ALIKE)):
-        yield invalid_value(path, shown, f"{cannot} `capabilities.Add` CAP_SYS_ADMIN")
+        yield invalid_value(path, context_shown, f"{cannot} `capabilities.Add` CAP_SYS_ADMIN")
 
 
 def seccomp_causes(profile: Object | None, path: str) -> Iterator[Cause]:
@@ -82,8 +82,8 @@ def seccomp_causes(profile: Object | None, path: str) -> Iterator[Cause]:
         yield from optional_word(kind, f"{path}.type", _PROFILES)
     field = f"{path}.localhostProfile"
     if kind != "Localhost" and local is not None:
-        shown = internal(profile, message("core.v1.SeccompProfile"))
-        yield invalid_value(field, shown, "can only be set when seccomp type is Localhost")
+        profile_shown = internal(profile, message("core.v1.SeccompProfile"))
+        yield invalid_value(field, profile_shown, "can only be set when seccomp type is Localhost")
     elif kind == "Localhost" and local is None:
         yield required(field, "must be set when seccomp type is Localhost")
     elif local is not None:

@@ -54,17 +54,17 @@ def default_pod_level(spec: dict[str, Any]) -> None:
         if name.startswith(HUGE_PAGES) and name not in requests:
             limits = {name: str(amount), **limits}
     if limits:
-        asked = container_totals(spec, "requests")
-        of_containers = {name: str(asked[name]) for name in COMPUTE if name in asked}
-        known = {n: limits[n] for n in limits if n in COMPUTE or n.startswith(HUGE_PAGES)}
-        requests = {**known, **of_containers, **requests}
+        of_all = container_totals(spec, "requests")
+        of_containers = {name: str(of_all[name]) for name in COMPUTE if name in of_all}
+        own_limits = {n: limits[n] for n in limits if n in COMPUTE or n.startswith(HUGE_PAGES)}
+        requests = {**own_limits, **of_containers, **requests}
     resources.update({"limits": limits} if limits else {})
     resources.update({"requests": requests} if requests else {})
 
 
 def _amounts(container: Mapping[str, Any], which: str) -> Amounts:
-    written = (container.get("resources") or {}).get(which) or {}
-    return {name: parse(str(text)) for name, text in written.items()}
+    amounts = (container.get("resources") or {}).get(which) or {}
+    return {name: parse(str(text)) for name, text in amounts.items()}
 
 
 def _add(to: Amounts, more: Amounts) -> None:

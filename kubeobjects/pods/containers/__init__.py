@@ -95,14 +95,14 @@ def _init_causes(pod: Surroundings, names: set[str]) -> Iterator[Cause]:
 
 def _ephemeral_causes(pod: Surroundings, names: set[str]) -> Iterator[Cause]:
     """Ephemeral containers. `names`: those of all others, to which theirs are added."""
-    others = frozenset(names)
+    other_names = frozenset(names)
     for i, container in enumerate(pod.spec.get("ephemeralContainers") or ()):
         path = f"spec.ephemeralContainers[{i}]"
         yield from _common_causes(container, path, pod)
         yield from image_space_causes(container, path)
         yield from _unique(container, path, names)
         target = container.get("targetContainerName")
-        if target and target not in others:
+        if target and target not in other_names:
             yield not_found(f"{path}.targetContainerName", target)
         for field in _OF_PROPER_CONTAINERS:
             if container.get(field) or (field == "lifecycle" and field in container):

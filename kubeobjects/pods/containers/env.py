@@ -43,21 +43,21 @@ _MANY: Final = "may not have more than one field specified at a time"
 def env_causes(container: Object, path: str) -> Iterator[Cause]:
     """What is wrong with `env` and `envFrom`."""
     for i, variable in enumerate(container.get("env") or ()):
-        here = f"{path}.env[{i}]"
-        yield from _name_causes(variable.get("name"), f"{here}.name")
+        item_path = f"{path}.env[{i}]"
+        yield from _name_causes(variable.get("name"), f"{item_path}.name")
         if variable.get("valueFrom") is not None:
-            yield from _source_causes(variable, f"{here}.valueFrom")
+            yield from _source_causes(variable, f"{item_path}.valueFrom")
     for i, source in enumerate(container.get("envFrom") or ()):
-        here = f"{path}.envFrom[{i}]"
+        item_path = f"{path}.envFrom[{i}]"
         if source.get("prefix"):
-            yield from _name_causes(source["prefix"], f"{here}.prefix")
-        given = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
-        for kind in given:
-            yield from _object_causes(source[kind], f"{here}.{kind}")
-        if not given:
+            yield from _name_causes(source["prefix"], f"{item_path}.prefix")
+        sources = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
+        for kind in sources:
+            yield from _object_causes(source[kind], f"{item_path}.{kind}")
+        if not sources:
             text = "must specify one of: `configMapRef` or `secretRef`"
             yield invalid_value(f"{path}.envFrom", "", text)
-        elif len(given) > 1:
+        elif len(sources) > 1:
             yield invalid_value(f"{path}.envFrom", "", _MANY)
 
 
@@ -78,14 +78,14 @@ def _object_causes(reference: Object, path: str) -> Iterator[Cause]:
 def _source_causes(variable: Object, path: str) -> Iterator[Cause]:
     """Exactly one source, and no `value` beside it."""
     source = variable["valueFrom"]
-    given = [kind for kind in _SOURCES if source.get(kind) is not None]
-    for kind in given:
+    sources = [kind for kind in _SOURCES if source.get(kind) is not None]
+    for kind in sources:
         yield from _SOURCES[kind](source[kind], f"{path}.{kind}")
-    if not given:
+    if not sources:
         yield invalid_value(path, "", _SOURCE_RULE)
     elif variable.get("value"):
         yield invalid_value(path, "", "may not be specified when `value` is not empty")
-    elif len(given) > 1:
+    elif len(sources) > 1:
         yield invalid_value(path, "", _MANY)
 
 

@@ -21,22 +21,22 @@ _UNIQUE: Final = "must be unique"
 def mount_causes(container: Object, path: str, volumes: Mapping[str, Object]) -> Iterator[Cause]:
     """What is wrong with `volumeMounts` and `volumeDevices`. `volumes`: the pod's valid volumes."""
     mounts, devices = container.get("volumeMounts") or (), container.get("volumeDevices") or ()
-    device_of = {one.get("name") or "": one.get("devicePath") or "" for one in devices}
-    mount_of = {one.get("name") or "": one.get("mountPath") or "" for one in mounts}
+    device_of = {device.get("name") or "": device.get("devicePath") or "" for device in devices}
+    mount_of = {mount.get("name") or "": mount.get("mountPath") or "" for mount in mounts}
     device_paths, mount_paths = set(device_of.values()), set(mount_of.values())
-    taken: set[str] = set()
+    places: set[str] = set()
     for i, mount in enumerate(mounts):
-        here, name = f"{path}.volumeMounts[{i}]", mount.get("name") or ""
+        mount_path, name = f"{path}.volumeMounts[{i}]", mount.get("name") or ""
         place = mount.get("mountPath") or ""
-        yield from needed(mount, "name", here)
+        yield from needed(mount, "name", mount_path)
         if name not in volumes:
-            yield not_found(f"{here}.name", name)
-        yield from needed(mount, "mountPath", here)
-        if place in taken:
-            yield invalid_value(f"{here}.mountPath", place, _UNIQUE)
-        taken.add(place)
-        yield from _overlap(here, name, device_of, "volumeDevices", field="name")
-        yield from _overlap(here, place, device_paths, "volumeDevices", field="mountPath")
+            yield not_found(f"{mount_path}.name", name)
+        yield from needed(mount, "mountPath", mount_path)
+        if place in places:
+            yield invalid_value(f"{mount_path}.mountPath", place, _UNIQUE)
+        places.add(place)
+        yield from _overlap(mount_path, name, device_of, "volumeDevices", field="name")
+        yield from _overlap(mount_path, place, device_paths, "volumeDevices", field="mountPath")
         yield from _mount_itself(mount, f"{path}.volumeMounts", i, container)
     yield from _device_causes(container, path, volumes, names=mount_of, paths=mount_paths)
 
@@ -46,8 +46,8 @@ def _overlap(
 ) -> Iterator[Cause]:
     """A name or a path that is in the other list, too."""
     if value in others:
-        what = "" if field == "name" else " as a path"
-        yield invalid_value(f"{here}.{field}", value, f"must not already exist{what} in {kind}")
+        as_path = "" if field == "name" else " as a path"
+        yield invalid_value(f"{here}.{field}", value, f"must not already exist{as_path} in {kind}")
 
 
 def _mount_itself(mount: Object, where: str, index: int, container: Object) -> Iterator[Cause]:
@@ -84,24 +84,24 @@ def _device_causes(
 ) -> Iterator[Cause]:
     """Block devices: only of claims, once each. `names`, `paths`: those of the mounts."""
     named: set[str] = set()
-    taken: set[str] = set()
+    places: set[str] = set()
     for i, device in enumerate(container.get("volumeDevices") or ()):
-        here, name = f"{path}.volumeDevices[{i}]", device.get("name") or ""
+        device_path, name = f"{path}.volumeDevices[{i}]", device.get("name") or ""
         place = device.get("devicePath") or ""
-        yield from needed(device, "name", here)
+        yield from needed(device, "name", device_path)
         if name in named:
-            yield invalid_value(f"{here}.name", name, _UNIQUE)
-        yield from _block_volume(f"{here}.name", name, volumes)
-        yield from needed(device, "devicePath", here)
-        if place in taken:
-            yield invalid_value(f"{here}.devicePath", place, _UNIQUE)
+            yield invalid_value(f"{device_path}.name", name, _UNIQUE)
+        yield from _block_volume(f"{device_path}.name", name, volumes)
+        yield from needed(device, "devicePath", device_path)
+        if place in places:
+            yield invalid_value(f"{device_path}.devicePath", place, _UNIQUE)
         if ".." in place.split("/"):
             text = "can not contain backsteps ('..')"
-            yield invalid_value(f"{here}.devicePath", place, text)
+            yield invalid_value(f"{device_path}.devicePath", place, text)
         else:
-            taken.add(place)
-        yield from _overlap(here, name, names, "volumeMounts", field="name")
-        yield from _overlap(here, place, paths, "volumeMounts", field="devicePath")
+            places.add(place)
+        yield from _overlap(device_path, name, names, "volumeMounts", field="name")
+        yield from _overlap(device_path, place, paths, "volumeMounts", field="devicePath")
         named.update((name,) if name else ())
 
 

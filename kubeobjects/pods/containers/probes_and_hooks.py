@@ -55,12 +55,12 @@ def probe_and_hook_causes(
     `static`: the pod is a kubelet's own, of which the stop signal is looked at (an API server drops
     it)."""
     grace_s = spec.get("terminationGracePeriodSeconds")
-    lifecycle, here = container.get("lifecycle") or {}, f"{path}.lifecycle"
+    lifecycle, hooks_path = container.get("lifecycle") or {}, f"{path}.lifecycle"
     for name in ("postStart", "preStop"):
         if lifecycle.get(name) is not None:
-            yield from _handler_causes(lifecycle[name], f"{here}.{name}", grace_s, _HOOKS)
+            yield from _handler_causes(lifecycle[name], f"{hooks_path}.{name}", grace_s, _HOOKS)
     if static and lifecycle.get("stopSignal") is not None:
-        yield from _signal_causes(lifecycle["stopSignal"], f"{here}.stopSignal", spec)
+        yield from _signal_causes(lifecycle["stopSignal"], f"{hooks_path}.stopSignal", spec)
     for name in PROBES:
         if container.get(name) is not None:
             yield from _probe_causes(container[name], f"{path}.{name}", name)
@@ -70,9 +70,9 @@ def _signal_causes(signal: str, path: str, spec: Object) -> Iterator[Cause]:
     if spec.get("os") is None:
         yield forbidden_field(path, _WITHOUT_OS)
         return
-    known = _SIGNALS.get(spec["os"].get("name") or "")
-    if known is not None and signal not in known:
-        yield unsupported_value(path, signal, known)
+    signals = _SIGNALS.get(spec["os"].get("name") or "")
+    if signals is not None and signal not in signals:
+        yield unsupported_value(path, signal, signals)
 
 
 def _probe_causes(probe: Object, path: str, name: str) -> Iterator[Cause]:
@@ -98,12 +98,12 @@ def _handler_causes(
     handler: Object, path: str, grace_s: int | None, kinds: dict[str, _Check]
 ) -> Iterator[Cause]:
     """Exactly one of the `kinds`. `grace_s`: of the pod, for hooks that sleep."""
-    given = [kind for kind in kinds if handler.get(kind) is not None]
-    if not given:
+    handlers = [kind for kind in kinds if handler.get(kind) is not None]
+    if not handlers:
         yield required(path, "must specify a handler type")
-    for kind in given[:1]:
+    for kind in handlers[:1]:
         yield from kinds[kind](handler[kind], f"{path}.{kind}", grace_s)
-    for kind in given[1:]:
+    for kind in handlers[1:]:
         yield forbidden_field(f"{path}.{kind}", "may not specify more than 1 handler type")
 
 
@@ -124,8 +124,8 @@ def _http_get(action: Object, path: str, _: int | None) -> Iterator[Cause]:
 
 
 def _with_port(action: Object, path: str, _: int | None) -> Iterator[Cause]:
-    written = action.get("port")
-    yield from port(0 if written is None else written, f"{path}.port")
+    number = action.get("port")
+    yield from port(0 if number is None else number, f"{path}.port")
 
 
 def _sleep(action: Object, path: str, grace_s: int | None) -> Iterator[Cause]:

@@ -33,17 +33,17 @@ def restart_causes(container: Object, path: str, *, of_init: bool = False) -> It
     if len(rules) > MAX_RULES:
         yield too_many(f"{path}.restartPolicyRules", len(rules), MAX_RULES)
     for i, rule in enumerate(rules):
-        here = f"{path}.restartPolicyRules[{i}]"
-        yield from optional_word(rule.get("action") or "", f"{here}.action", _ACTIONS)
+        rule_path = f"{path}.restartPolicyRules[{i}]"
+        yield from optional_word(rule.get("action") or "", f"{rule_path}.action", _ACTIONS)
         codes = rule.get("exitCodes")
         if codes is None:
-            yield required(f"{here}.exitCodes", "must be specified")
+            yield required(f"{rule_path}.exitCodes", "must be specified")
             continue
         operator = codes.get("operator") or ""
-        yield from optional_word(operator, f"{here}.exitCodes.operator", _OPERATORS)
+        yield from optional_word(operator, f"{rule_path}.exitCodes.operator", _OPERATORS)
         values = codes.get("values") or ()
         if len(values) > MAX_EXIT_CODES:
-            yield too_many(f"{here}.exitCodes.values", len(values), MAX_EXIT_CODES)
+            yield too_many(f"{rule_path}.exitCodes.values", len(values), MAX_EXIT_CODES)
 
 
 def resize_causes(container: Object, path: str, pod_policy: str) -> Iterator[Cause]:

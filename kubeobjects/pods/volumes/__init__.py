@@ -48,7 +48,7 @@ def volume_causes(
     of claims that it makes are not looked at.
     """
     listed = spec.get("volumes") or ()
-    made = {
+    ephemeral_claims = {
         f"{pod_name}-{volume.get('name') or ''}"
         for volume in listed
         if pod_name and volume.get("ephemeral") is not None
@@ -62,7 +62,7 @@ def volume_causes(
             right[name] = volume
         causes += wrong
         claimed = (volume.get("persistentVolumeClaim") or {}).get("claimName") or ""
-        if claimed in made:
+        if claimed in ephemeral_claims:
             text = "must not reference a PVC that gets created for an ephemeral volume"
             causes.append(invalid_value(f"{path}.persistentVolumeClaim.claimName", claimed, text))
     return right, causes
@@ -79,22 +79,22 @@ def _name_causes(name: str, path: str, right: Mapping[str, Any]) -> Iterator[Cau
 
 def _source_causes(volume: Object, path: str, pod_name: str, static: bool) -> Iterator[Cause]:
     """What is wrong with the first source. Every other one is one too many."""
-    given = [kind for kind in KINDS if volume.get(kind) is not None]
+    kinds = [kind for kind in KINDS if volume.get(kind) is not None]
     name = volume.get("name") or ""
-    for kind in given:
+    for kind in kinds:
         source = volume[kind]
-        if kind == given[0]:
-            here = f"{path}.{_SHOWN_FIRST.get(kind, kind)}"
+        if kind == kinds[0]:
+            source_path = f"{path}.{_SHOWN_FIRST.get(kind, kind)}"
             if kind == "image":
-                yield from image_causes(source, here, static=static)
+                yield from image_causes(source, source_path, static=static)
             else:
-                yield from _CHECKS[kind](source, here)
+                yield from _CHECKS[kind](source, source_path)
             if kind == "ephemeral" and pod_name and name:
                 yield from claim_name_causes(pod_name, name, path)
         else:
-            here = f"{path}.{_SHOWN_MORE.get(kind, kind)}"
-            yield forbidden_field(here, "may not specify more than 1 volume type")
+            source_path = f"{path}.{_SHOWN_MORE.get(kind, kind)}"
+            yield forbidden_field(source_path, "may not specify more than 1 volume type")
         if kind == "iscsi":
             yield from portal_causes(source, name, path)
-    if not given:
+    if not kinds:
         yield required(path, "must specify a volume type")

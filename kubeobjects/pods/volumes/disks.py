@@ -167,11 +167,11 @@ def _azure_disk(source: Object, path: str) -> Iterator[Cause]:
     yield from optional_word(kind, f"{path}.kind", _DISK_KINDS)
     if kind is None:
         return
-    begin, known = ("https://", _BLOB_DISK)
+    begin, disk_form = ("https://", _BLOB_DISK)
     if kind == "Managed":
-        begin, known = ("/subscriptions/", _MANAGED_DISK)
+        begin, disk_form = ("/subscriptions/", _MANAGED_DISK)
     if not place.startswith(begin):
-        yield unsupported_value(f"{path}.diskURI", place, (known,), free=True)
+        yield unsupported_value(f"{path}.diskURI", place, (disk_form,), free=True)
 
 
 def _named_secret(source: Object, path: str) -> Iterator[Cause]:

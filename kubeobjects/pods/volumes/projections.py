@@ -93,12 +93,12 @@ def _projected(source: Object, path: str) -> Iterator[Cause]:
     yield from _mode_causes(source.get("defaultMode"), f"{path}.defaultMode")
     paths = _Paths(path)
     for i, part in enumerate(source.get("sources") or ()):
-        here = f"{path}.sources[{i}]"
-        given = [kind for kind in _PARTS if part.get(kind) is not None]
-        for kind in given:
-            yield from _part_causes(kind, part[kind], here, path, paths)
-        if len(given) > 1:
-            yield forbidden_field(here, "may not specify more than 1 volume type per source")
+        source_path = f"{path}.sources[{i}]"
+        kinds = [kind for kind in _PARTS if part.get(kind) is not None]
+        for kind in kinds:
+            yield from _part_causes(kind, part[kind], source_path, path, paths)
+        if len(kinds) > 1:
+            yield forbidden_field(source_path, "may not specify more than 1 volume type per source")
 
 
 def _part_causes(kind: str, part: Object, here: str, path: str, paths: _Paths) -> Iterator[Cause]:
@@ -152,8 +152,8 @@ def token_causes(spec: Mapping[str, Any]) -> Iterator[Cause]:
     for i, volume in enumerate(spec.get("volumes") or ()):
         for j, part in enumerate((volume.get("projected") or {}).get("sources") or ()):
             if part.get("serviceAccountToken") is not None:
-                here = f"spec.volumes[{i}].projected.sources[{j}].serviceAccountToken"
-                yield forbidden_field(here, text)
+                token_path = f"spec.volumes[{i}].projected.sources[{j}].serviceAccountToken"
+                yield forbidden_field(token_path, text)
 
 
 PROJECTIONS: Final[Mapping[str, Callable[[Object, str], Iterator[Cause]]]] = {

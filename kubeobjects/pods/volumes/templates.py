@@ -23,17 +23,17 @@ _SHOWN: Final = {"uid": "uID"}
 
 def template_causes(source: Object, path: str) -> Iterator[Cause]:
     """What is wrong with an `ephemeral` source, at `path`."""
-    template, here = source.get("volumeClaimTemplate"), f"{path}.volumeClaimTemplate"
+    template, base = source.get("volumeClaimTemplate"), f"{path}.volumeClaimTemplate"
     if template is None:
-        yield required(here)
+        yield required(base)
         return
     metadata = template.get("metadata") or {}
-    yield from annotation_causes(metadata.get("annotations") or {}, f"{here}.metadata.annotations")
-    yield from label_causes(metadata.get("labels"), f"{here}.metadata.labels")
+    yield from annotation_causes(metadata.get("annotations") or {}, f"{base}.metadata.annotations")
+    yield from label_causes(metadata.get("labels"), f"{base}.metadata.labels")
     for field in _NOT_IN_TEMPLATES:
         if metadata.get(field):
-            yield forbidden_field(f"{here}.metadata.{_SHOWN.get(field, field)}", "cannot be set")
-    yield from claim_spec_causes(template.get("spec") or {}, f"{here}.spec")
+            yield forbidden_field(f"{base}.metadata.{_SHOWN.get(field, field)}", "cannot be set")
+    yield from claim_spec_causes(template.get("spec") or {}, f"{base}.spec")
 
 
 def claim_name_causes(pod_name: str, volume_name: str, path: str) -> Iterator[Cause]:

@@ -38,14 +38,14 @@ def bundle_causes(bundle: Object, path: str) -> Iterator[Cause]:
     name, signer = bundle.get("name"), bundle.get("signerName")
     selector = bundle.get("labelSelector")
     if name is not None and signer is not None:
-        shown = {
+        fields_shown = {
             "Name": name,
             "SignerName": signer,
             "LabelSelector": shown_selector(selector),
             "Optional": bundle.get("optional"),
             "Path": bundle.get("path") or "",
         }
-        yield invalid_value(path, shown, "only one of name and signerName may be used")
+        yield invalid_value(path, fields_shown, "only one of name and signerName may be used")
     elif name is not None:
         if not name:
             yield required(f"{path}.name", "must be a valid object name")
@@ -88,13 +88,13 @@ def signer_causes(name: str, path: str) -> Iterator[Cause]:
     if byte_length(domain) > _MAX_DOMAIN:
         yield too_long(path, _MAX_DOMAIN)
     labels = domain.split(".")
-    bad = next((one for one in labels if label_problems(one)), None)
+    bad = next((label for label in labels if label_problems(label)), None)
     for problem in label_problems(bad) if bad is not None else ():
         yield invalid_value(path, domain, f"validating label {quoted(bad or '')}: {problem}")
     if len(labels) < 2:
         text = "should be a domain with at least two segments separated by dots"
         yield invalid_value(path, domain, text)
-    bad = next((one for one in rest.split(".") if subdomain_problems(one)), None)
+    bad = next((part for part in rest.split(".") if subdomain_problems(part)), None)
     for problem in subdomain_problems(bad) if bad is not None else ():
         yield invalid_value(path, rest, f"validating label {quoted(bad or '')}: {problem}")
     if byte_length(name) > _MAX_SIGNER:

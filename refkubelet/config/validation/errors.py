@@ -33,9 +33,9 @@ def duplicate(field: str, value: str) -> str:
 
 def one_of(field: str, value: str | None, words: Iterable[str]) -> Iterator[str]:
     """An error, unless the value is one of `words` or None."""
-    known = tuple(words)
-    if value is not None and value not in known:
-        yield causes.unsupported_value(field, value, known).text
+    allowed = tuple(words)
+    if value is not None and value not in allowed:
+        yield causes.unsupported_value(field, value, allowed).text
 
 
 def qualified_name(field: str, value: str) -> Iterator[str]:

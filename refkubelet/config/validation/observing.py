@@ -30,8 +30,8 @@ def logging_problems(config: KubeletConfiguration) -> Iterator[str]:
     """What is wrong with `logging`."""
     log = config.logging
     if log.flush_frequency_s <= 0:
-        shown = format_duration(log.flush_frequency_s)
-        yield invalid("logging.flushFrequency", shown, "Must be greater than zero")
+        frequency = format_duration(log.flush_frequency_s)
+        yield invalid("logging.flushFrequency", frequency, "Must be greater than zero")
     if log.format not in FORMATS:
         yield invalid("logging.format", log.format, "Unsupported log format")
     if log.verbosity > MAX_INT32:
@@ -84,8 +84,8 @@ def _endpoint(url: str) -> Iterator[str]:
     if problem := _url_problem(url):
         yield invalid("tracing.endpoint", url, f"parse {quoted(url)}: {problem}")
         return
-    found = _SCHEME.match(url)
-    scheme = found[1].lower() if found else ""
+    match = _SCHEME.match(url)
+    scheme = match[1].lower() if match else ""
     if scheme not in SCHEMES:
         why = (
             f"unsupported scheme: {scheme}.  Options are none, dns, unix, or unix-abstract.  "

@@ -41,7 +41,7 @@ def _reserved_cpus(config: KubeletConfiguration) -> Iterator[str]:
 
 def _reserved_memory(config: KubeletConfiguration) -> Iterator[str]:
     """Check reservedMemory: memory or huge pages, above 0, each once for a NUMA node."""
-    seen: set[tuple[int, str]] = set()
+    entries_seen: set[tuple[int, str]] = set()
     for entry in config.reserved_memory:
         for name, text in entry.limits.items():
             node = entry.numa_node
@@ -58,12 +58,12 @@ def _reserved_memory(config: KubeletConfiguration) -> Iterator[str]:
                     )
             except QuantityError as error:
                 yield f"reservedMemory of NUMA node {node}, {name}: {error}"
-            if (node, name) in seen:
+            if (node, name) in entries_seen:
                 yield (
                     f"the reserved memory has a duplicate value for NUMA node {node} and "
                     f'resource "{name}"'
                 )
-            seen.add((node, name))
+            entries_seen.add((node, name))
 
 
 def with_named_cpus(config: KubeletConfiguration) -> KubeletConfiguration:

@@ -43,8 +43,8 @@ def reservation(capacity: Amounts, reserved: Sequence[Amounts]) -> dict[str, int
 def enforced(capacity: Amounts, reserved: Sequence[Amounts]) -> dict[str, int]:
     """The limits of the cgroup of all pods. `reserved`: without the eviction thresholds, so that
     these are reached before the limits."""
-    kept = reservation(capacity, reserved)
-    return {name: max(0, amount - kept.get(name, 0)) for name, amount in capacity.items()}
+    total = reservation(capacity, reserved)
+    return {name: max(0, amount - total.get(name, 0)) for name, amount in capacity.items()}
 
 
 def allocatable_of(capacity: Amounts, reserved: Sequence[Amounts]) -> dict[str, int]:

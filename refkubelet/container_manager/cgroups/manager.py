@@ -179,22 +179,22 @@ class ContainerManager:
             memory_qos=node.memory_qos,
             reserve_memory=node.pods.reserve_memory,
         )
-        what = "cannot update the cgroups of the QoS classes"
+        complaint = "cannot update the cgroups of the QoS classes"
         for qos, config in configs.items():
             try:
                 self._tree.update(self._classes[qos], config)
             except CgroupError as error:
-                self._complaints.failed(what, error, CgroupError)
+                self._complaints.failed(complaint, error, CgroupError)
                 return
-        self._complaints.over(what)
+        self._complaints.over(complaint)
 
     def _active_requests(self) -> Iterable[PodRequest]:
         """The requests of the active pods, computed once for each pod object, which never
         changes."""
         before, self._requests = self._requests, {}
         for pod in self._deps.active_pods():
-            known = before.get(uid(pod))
-            row = known if known is not None and known[0] is pod else (pod, pod_request(pod))
+            last = before.get(uid(pod))
+            row = last if last is not None and last[0] is pod else (pod, pod_request(pod))
             self._requests[uid(pod)] = row
         return [request for _, request in self._requests.values()]
 

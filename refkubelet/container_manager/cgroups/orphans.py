@@ -65,10 +65,10 @@ class Orphans:
         for name in self._parents:
             path = self._tree.path(name)
             for child in self._tree.children(name, like="pod"):
-                found = parse_path(f"{path}/{child}", self._tree.driver)
-                pod = pod_uid(found[-1])
+                name_words = parse_path(f"{path}/{child}", self._tree.driver)
+                pod = pod_uid(name_words[-1])
                 if pod is not None:
-                    yield pod, (*name, found[-1])
+                    yield pod, (*name, name_words[-1])
 
     def _slow_down(self, name: CgroupName) -> None:
         try:

@@ -36,11 +36,11 @@ async def remove_all(
     """Kill the processes in these directories, those of one cgroup in every tree, and remove them;
     returns the directories that stay. `kill` sends SIGKILL. Raises `CgroupError` if processes
     cannot be killed."""
-    left = [d for d in directories if _rmdir(d) != 0]
-    if not left:
+    remaining = [d for d in directories if _rmdir(d) != 0]
+    if not remaining:
         return []
-    _kill_all([pid for d in left for pid in _pids_below(d)], kill)
-    return [d for d in left if not await _remove_tree(d, clock)]
+    _kill_all([pid for d in remaining for pid in _pids_below(d)], kill)
+    return [d for d in remaining if not await _remove_tree(d, clock)]
 
 
 def subdirectories(directory: CgroupDir, like: str = "") -> Iterator[CgroupDir]:
@@ -58,11 +58,11 @@ def subdirectories(directory: CgroupDir, like: str = "") -> Iterator[CgroupDir]:
 def _all_below(top: CgroupDir) -> Iterator[CgroupDir]:
     """The directory and all below it, each after the one it is in: containers may nest them as deep
     as they like."""
-    left = [top]
-    while left:
-        directory = left.pop()
+    unvisited = [top]
+    while unvisited:
+        directory = unvisited.pop()
         yield directory
-        left += subdirectories(directory)
+        unvisited += subdirectories(directory)
 
 
 def _pids_below(top: CgroupDir) -> Iterator[int]:
@@ -76,11 +76,11 @@ def _pids_below(top: CgroupDir) -> Iterator[int]:
 
 def _kill_all(pids: Sequence[int], kill: Callable[[int], None]) -> None:
     """Kill these processes. Raises `CgroupError` if some cannot be killed in five passes."""
-    left = list(dict.fromkeys(pids))
+    remaining = list(dict.fromkeys(pids))
     errors: list[str] = []
     for _ in range(KILL_PASSES):
         failed, errors = [], []
-        for pid in left:
+        for pid in remaining:
             try:
                 kill(pid)
             except OSError as error:
@@ -91,7 +91,7 @@ def _kill_all(pids: Sequence[int], kill: Callable[[int], None]) -> None:
                 errors.append(f"{pid}: {error}")
         if not failed:
             return
-        left = failed
+        remaining = failed
     why = ", ".join(errors)
     raise CgroupError(f"failed to kill all the processes attached to the cgroup: {why}")
 

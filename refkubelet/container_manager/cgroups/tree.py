@@ -71,16 +71,16 @@ class CgroupTree:
         used as a path, whatever the driver."""
         path = cgroup_path(name, "cgroupfs") if literal else self.path(name)
         if self.version == 1:
-            wanted = [m for c, m in self._mounts.items() if c in NEEDED_V1]
-            missing = [str(m / path[1:]) for m in wanted if not (m / path[1:]).exists()]
+            trees = [m for c, m in self._mounts.items() if c in NEEDED_V1]
+            missing = [str(m / path[1:]) for m in trees if not (m / path[1:]).exists()]
             if missing:
                 return f"cgroup {quoted(name)} has some missing paths: {', '.join(missing)}"
             return None
         try:
-            found = _controllers_of(self._root / path[1:])
+            controllers = _controllers_of(self._root / path[1:])
         except OSError as error:
             return f"could not read controllers for cgroup {quoted(name)}: {reason(error)}"
-        missing = sorted(c for c in self.controllers if c in NEEDED_V2 and c not in found)
+        missing = sorted(c for c in self.controllers if c in NEEDED_V2 and c not in controllers)
         if missing:
             return f"cgroup {quoted(name)} has some missing controllers: {', '.join(missing)}"
         return None
@@ -113,17 +113,17 @@ class CgroupTree:
         return None
 
     def _make(self, tree: CgroupDir, words: Sequence[str]) -> None:
-        above, made = tree, []
+        above, parents = tree, []
         is_cpuset = self.version == 1 and tree == self._mounts.get("cpuset")
         for word in words:
-            here = above / word
-            here.mkdir(mode=0o755, exist_ok=True)
+            directory = above / word
+            directory.mkdir(mode=0o755, exist_ok=True)
             if is_cpuset:
-                _inherit_cpuset(here, above)
-            made.append(above)
-            above = here
+                _inherit_cpuset(directory, above)
+            parents.append(above)
+            above = directory
         if self.version == 2:
-            self._enable_controllers(made, above)
+            self._enable_controllers(parents, above)
 
     def _enable_controllers(self, above: Sequence[CgroupDir], leaf: CgroupDir) -> None:
         """Enable all controllers of the root at every level down to `leaf` (CG-016). A refusal of
@@ -175,7 +175,7 @@ class CgroupTree:
     def _refused(self, path: str, write: Write, error: OSError) -> str:
         if error.errno == errno.EBUSY and write.file == "memory.limit_in_bytes":
             usage, peak = (
-                self._number(path, f"memory.{what}usage_in_bytes") for what in ("", "max_")
+                self._number(path, f"memory.{prefix}usage_in_bytes") for prefix in ("", "max_")
             )
             return (
                 f"unable to set memory limit to {write.text} "
@@ -234,20 +234,20 @@ class CgroupTree:
 
     def children(self, name: CgroupName, *, like: str = "") -> list[str]:
         """The names with `like` in them of the cgroup's children in any tree, sorted."""
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for directory in self.directories(name):
-            found.update(dict.fromkeys(child.name for child in subdirectories(directory, like)))
-        return sorted(found)
+            names.update(dict.fromkeys(child.name for child in subdirectories(directory, like)))
+        return sorted(names)
 
     async def destroy(self, name: CgroupName, kill: Callable[[int], None], clock: Clock) -> None:
         """Kill all processes in the cgroup and below, and remove it (CG-042). `kill` sends SIGKILL;
         waits up to a second for processes to go. Raises `CgroupError`."""
         with self._timed("destroy"):
-            kept = await remove_all(self.directories(name), kill, clock)
-        if kept:
+            remaining = await remove_all(self.directories(name), kill, clock)
+        if remaining:
             raise CgroupError(
                 f"unable to destroy cgroup paths for cgroup {shown(name)} : "
-                f"Failed to remove paths: {', '.join(map(str, kept))}"
+                f"Failed to remove paths: {', '.join(map(str, remaining))}"
             )
 
     def directories(self, name: CgroupName) -> list[CgroupDir]:
@@ -269,12 +269,12 @@ def shown(name: CgroupName) -> str:
 def _mounts(root: CgroupDir) -> dict[str, CgroupDir]:
     """Controller -> its tree, `systemd` and `unified` (v2 on hybrid machines, CG-044) included.
     Controllers may share a tree, which then also has links with their single names."""
-    found: dict[str, CgroupDir] = {}
+    mounts: dict[str, CgroupDir] = {}
     trees = [d for d in root.iterdir() if (d / "cgroup.procs").exists()]
     for tree in sorted(trees, key=lambda d: ("," not in d.name, d.name)):
         for controller in tree.name.split(","):
-            found.setdefault(controller, tree)
-    return found
+            mounts.setdefault(controller, tree)
+    return mounts
 
 
 def _controllers_of(directory: CgroupDir) -> tuple[str, ...]:

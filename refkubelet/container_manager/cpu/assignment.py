@@ -194,12 +194,12 @@ def _plans(
             continue
         if min(sizes[n] for n in nodes) < each:
             continue
-        left = {n: size - (each if n in nodes else 0) for n, size in sizes.items()}
+        sizes_after = {n: size - (each if n in nodes else 0) for n, size in sizes.items()}
         rest = count - each * width
         if rest == 0:
-            yield _Plan(_deviation(left.values()), nodes, each)
+            yield _Plan(_deviation(sizes_after.values()), nodes, each)
         else:
-            yield from _with_extra(_Plan(0, nodes, each), left, rest, group)
+            yield from _with_extra(_Plan(0, nodes, each), sizes_after, rest, group)
 
 
 def _with_extra(plan: _Plan, left: dict[int, int], rest: int, group: int) -> Iterator[_Plan]:
@@ -228,14 +228,14 @@ def _turns(nodes: tuple[int, ...], left: dict[int, int], rest: int, group: int) 
 def _carried_out(
     topology: CpuTopology, free: CpuSet, count: int, group: int, plan: _Plan, packing: Packing
 ) -> CpuSet:
-    taken: CpuSet = EMPTY
+    cpus: CpuSet = EMPTY
     by_node = topology.split(free, "node")
     for node in plan.nodes:
-        taken |= take_packed(topology, by_node[node], plan.each, packing)
-    left = {n: len(by_node[n] - taken) for n in plan.nodes}
-    for node in _turns(plan.extra, left, count - len(taken), group):
-        taken |= take_packed(topology, by_node[node] - taken, group, packing)
-    return taken
+        cpus |= take_packed(topology, by_node[node], plan.each, packing)
+    free_counts = {n: len(by_node[n] - cpus) for n in plan.nodes}
+    for node in _turns(plan.extra, free_counts, count - len(cpus), group):
+        cpus |= take_packed(topology, by_node[node] - cpus, group, packing)
+    return cpus
 
 
 def _deviation(values: Iterable[int]) -> float:

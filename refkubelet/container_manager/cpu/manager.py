@@ -78,6 +78,8 @@ class CpuManager:
         return self._policy.topology.cpus - self._policy.reserved
 
     def topology_hints(self, pod: Pod, container: Container) -> Hints:
+        """The NUMA nodes that the CPUs of its own can come from. CPUs of containers that are gone
+        are freed first."""
         self.drop_stale(pod)
         count = exclusive_cpus(pod, container)
         if not count:
@@ -90,6 +92,7 @@ class CpuManager:
         return {CPU: self._policy.hints(own, count) if len(own) == count else ()}
 
     def pod_topology_hints(self, pod: Pod) -> Hints:
+        """As `topology_hints`, for the CPUs of all containers of the pod together."""
         self.drop_stale(pod)
         count = pod_exclusive_cpus(pod)
         if not count:

@@ -48,9 +48,9 @@ NAMES: Final = tuple(field.name.replace("_", "-") for field in fields(StaticOpti
 def static_options(texts: Mapping[str, str], gates: Mapping[str, bool]) -> StaticOptions:
     """The options of a configuration. Raises ValueError with upstream's text."""
     chosen = {name: _option(name, text, gates) for name, text in sorted(texts.items())}
-    for one, other in EXCLUSIVE:
-        if chosen.get(one) and chosen.get(other):
-            text = f"static policy options {one} and {other} can not be used at the same time"
+    for option, other in EXCLUSIVE:
+        if chosen.get(option) and chosen.get(other):
+            text = f"static policy options {option} and {other} can not be used at the same time"
             raise ValueError(text)
     return StaticOptions(**{name.replace("-", "_"): on for name, on in chosen.items()})
 
@@ -77,5 +77,5 @@ def _option(name: str, text: str, gates: Mapping[str, bool]) -> bool:
 def check_no_options(texts: Mapping[str, str]) -> None:
     """Refuse options of policy none. Raises ValueError with upstream's text."""
     if texts:
-        shown = " ".join(f"{name}:{text}" for name, text in sorted(texts.items()))
-        raise ValueError(f"None policy: received unsupported options=map[{shown}]")
+        options = " ".join(f"{name}:{text}" for name, text in sorted(texts.items()))
+        raise ValueError(f"None policy: received unsupported options=map[{options}]")

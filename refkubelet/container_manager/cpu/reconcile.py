@@ -79,8 +79,8 @@ class CpuReconciler:
             try:
                 await self._deps.runtime.update_container_resources(container_id, resources)
             except Exception as error:  # the other containers are updated all the same
-                what = f"cannot set CPUs of container {container_id}"
-                self._complaints.failed(what, error, CriCallError)
+                complaint = f"cannot set CPUs of container {container_id}"
+                self._complaints.failed(complaint, error, CriCallError)
             else:
                 self._last[pod_uid, name] = cpus
 
@@ -94,9 +94,9 @@ class CpuReconciler:
     def _running(self) -> Iterator[tuple[str, str, str]]:
         """Pod UID, name and id of every container that runs by its pod's status."""
         for pod in tuple(self._deps.active.pods()):
-            shown = {s.name: s for s in _statuses(self._deps.status(uid(pod)))}
+            statuses = {s.name: s for s in _statuses(self._deps.status(uid(pod)))}
             for container in containers(pod):
-                status = shown.get(container.name)
+                status = statuses.get(container.name)
                 if status and status.containerID and status.state and status.state.running:
                     yield uid(pod), container.name, bare_container_id(status.containerID)
 

@@ -46,8 +46,8 @@ class CpuState:
         the pod have them, too, as after an init container."""
         pod = dict(self.entries.get(pod_uid, {}))
         freed = pod.pop(container, EMPTY) - frozenset().union(*pod.values())
-        others = {uid: entry for uid, entry in self.entries.items() if uid != pod_uid}
-        return CpuState(self.shared | freed, {**others, pod_uid: pod} if pod else others)
+        rest = {uid: entry for uid, entry in self.entries.items() if uid != pod_uid}
+        return CpuState(self.shared | freed, {**rest, pod_uid: pod} if pod else rest)
 
     def own_cpus(self) -> CpuSet:
         """The exclusive CPUs of all containers."""

@@ -116,15 +116,15 @@ class StaticPolicy:
         sizes = {node: len(cpus & free) for node, cpus in nodes.items()}
         again = {node: len(cpus & reusable) for node, cpus in nodes.items()}
         needed = mask_of(node for node, cpus in again.items() if cpus)
-        least, found = len(nodes), list[NumaMask]()
+        least, masks = len(nodes), list[NumaMask]()
         for mask in all_masks(nodes):
             chosen = nodes_of(mask)
             if sum(len(nodes[n]) for n in chosen) >= count:
                 least = min(least, len(chosen))
             enough = sum(sizes[n] + again[n] for n in chosen) >= count
             if enough and not needed & ~mask:
-                found.append(mask)
-        return tuple(TopologyHint(mask, self._preferred(mask, least)) for mask in found)
+                masks.append(mask)
+        return tuple(TopologyHint(mask, self._preferred(mask, least)) for mask in masks)
 
     def _preferred(self, mask: NumaMask, least: int) -> bool:
         if mask.bit_count() == least:
@@ -157,10 +157,10 @@ class StaticPolicy:
                 f"defaultCpuSet: {_shown(shared)}"
             )
         _check_overlaps(state)
-        if (known := shared | state.own_cpus()) != pools:
+        if (all_cpus := shared | state.own_cpus()) != pools:
             raise StateFileError(
                 f"current set of available CPUs {_shown(pools)} doesn't match with "
-                f"CPUs in state {_shown(known)}"
+                f"CPUs in state {_shown(all_cpus)}"
             )
         return state
 

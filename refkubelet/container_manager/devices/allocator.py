@@ -183,8 +183,8 @@ class Allocator:
         are no longer reusable."""
         ends = is_plain_init(pod, container.name)
         for resource, allotment in self._ledger.of_container(uid(pod), container.name).items():
-            left = self._reusable.get(resource, frozenset())
-            self._reusable[resource] = left | allotment.ids if ends else left - allotment.ids
+            ids = self._reusable.get(resource, frozenset())
+            self._reusable[resource] = ids | allotment.ids if ends else ids - allotment.ids
 
     async def _pick(self, want: Want) -> list[str]:
         """Choose the devices to ask the plugin for; none if the container has them already. Raises
@@ -224,8 +224,8 @@ class Allocator:
     def _nearness(self, want: Want, available: AbstractSet[str]) -> Nearness:
         affinities = self._deps.affinities()
         hint = affinities.affinity(want.pod_uid, want.container) if affinities else None
-        known = self._inventory.devices(want.resource)
-        return by_nearness(available, known, hint.affinity if hint else None)
+        devices = self._inventory.devices(want.resource)
+        return by_nearness(available, devices, hint.affinity if hint else None)
 
     def _take(self, want: Want, pick: Pick, ids: AbstractSet[str]) -> bool:
         enough = pick.take(ids)

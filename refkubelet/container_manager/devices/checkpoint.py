@@ -67,14 +67,14 @@ def read(text: str) -> Checkpoint:
     """The content of the file's text. Raises `CheckpointError`."""
     try:
         whole = json_value(text)
-        data, found = whole["Data"], whole["Checksum"]
+        data, checksum = whole["Data"], whole["Checksum"]
         msgspec.convert(data, _Data)  # only to check the types
-        wanted = _checksum(data)
+        expected_checksum = _checksum(data)
         entries = tuple(_entry(row) for row in data["PodDeviceEntries"] or ())
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"not a checkpoint of devices: {error!r}") from None
-    if found != wanted:
-        raise CheckpointError(f"{CORRUPT}: its checksum is {found}, wanted {wanted}")
+    if checksum != expected_checksum:
+        raise CheckpointError(f"{CORRUPT}: its checksum is {checksum}, wanted {expected_checksum}")
     return Checkpoint(entries, data["RegisteredDevices"] or {})
 
 

@@ -34,11 +34,11 @@ def device_hints(
     with_devices = {node for device in known.values() for node in device.nodes}
     nodes = tuple(n for n in numa_nodes if n in with_devices) or numa_nodes
     tied = {device_id for device_id in reusable if device_id in known and known[device_id].nodes}
-    smallest, found = len(nodes), []
+    smallest, masks = len(nodes), []
     for mask in all_masks(nodes):
         near = {device_id for device_id, device in known.items() if mask & mask_of(device.nodes)}
         if len(near) >= count:
             smallest = min(smallest, mask.bit_count())
         if tied <= near and len(tied) + len(near & available) >= count:
-            found.append(mask)
-    return tuple(TopologyHint(mask, mask.bit_count() == smallest) for mask in found)
+            masks.append(mask)
+    return tuple(TopologyHint(mask, mask.bit_count() == smallest) for mask in masks)

@@ -93,6 +93,7 @@ class Inventory:
         return expired
 
     def amounts(self) -> Amounts:
+        """All devices and the healthy ones, by resource; 0 of resources that were dropped."""
         none = dict.fromkeys(self._dropped, 0)
         stocks = self._stocks.items()
         return Amounts(
@@ -111,6 +112,7 @@ class Inventory:
         return self._stocks.get(resource)
 
     def devices(self, resource: str) -> Mapping[str, Device]:
+        """By ID; none of a resource that no plugin has."""
         stock = self._stocks.get(resource)
         return stock.devices if stock is not None else {}
 

@@ -137,18 +137,18 @@ class DeviceManager:
             )
             return True
         try:
-            found = checkpoint.read(text)
+            content = checkpoint.read(text)
         except CheckpointError as error:
             log.error("%s: %s: the devices of running containers are unknown", self._file, error)
             return True
-        for entry in found.entries:
+        for entry in content.entries:
             try:
                 convert.settings(entry[3].answer)
             except ValueError as error:
                 log.error("%s: row of %s: %s; it is left out", self._file, entry[:3], error)
                 continue
             self._ledger.insert(*entry)
-        self._inventory.restore(found.registered or (), self._deps.clock.monotonic_s())
+        self._inventory.restore(content.registered or (), self._deps.clock.monotonic_s())
         self._allocator.restored()
         return True
 
@@ -216,8 +216,8 @@ class DeviceManager:
     ) -> tuple[TopologyHint, ...] | None:
         """The hints of one resource; `had`: the devices that were allocated before. None: it has no
         NUMA nodes; empty: there are not enough devices."""
-        known = self._inventory.devices(resource)
-        if not is_aligned(known.values()):
+        devices = self._inventory.devices(resource)
+        if not is_aligned(devices.values()):
             return None
         if had:
             possible, reusable = had, frozenset[str]()
@@ -226,7 +226,7 @@ class DeviceManager:
         if len(possible | reusable) < count or (had and len(had) != count):
             return ()
         return device_hints(
-            known,
+            devices,
             available=possible,
             reusable=reusable,
             count=count,

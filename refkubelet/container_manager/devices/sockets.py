@@ -72,6 +72,7 @@ class PluginSockets:
         return PluginSocket(Path(path))
 
     async def close(self) -> None:
+        """Listen no more, and remove the socket."""
         if self._server is not None:
             await self._server.stop(None)
             (self._directory / KUBELET_SOCKET).unlink(missing_ok=True)

@@ -48,6 +48,7 @@ class Allotment:
 
     @property
     def ids(self) -> frozenset[str]:
+        """Their IDs, whatever NUMA node they are on."""
         return frozenset(device_id for ids in self.devices.values() for device_id in ids)
 
 
@@ -57,12 +58,12 @@ def by_node(ids: Iterable[str], known: Mapping[str, Device]) -> dict[int, tuple[
     >>> by_node(["a", "b"], {"a": Device("a", nodes=(0, 1))})
     {0: ('a',), 1: ('a',), -1: ('b',)}
     """
-    found: dict[int, tuple[str, ...]] = {}
+    nodes: dict[int, tuple[str, ...]] = {}
     for device_id in ids:
         device = known.get(device_id)
         for node in (device.nodes if device else ()) or (NO_NODE,):
-            found[node] = (*found.get(node, ()), device_id)
-    return found
+            nodes[node] = (*nodes.get(node, ()), device_id)
+    return nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +113,14 @@ def combined(parts: Iterable[ContainerSettings]) -> ContainerSettings:
 
 
 def _first(maps: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    merged: dict[str, str] = {}
     for values in maps:
-        found = {**values, **found}
-    return found
+        merged = {**values, **merged}
+    return merged
 
 
 def _unique(values: Iterable[T], key: Callable[[T], Hashable]) -> tuple[T, ...]:
-    found: dict[Hashable, T] = {}
+    by_key: dict[Hashable, T] = {}
     for value in values:
-        found.setdefault(key(value), value)
-    return tuple(found.values())
+        by_key.setdefault(key(value), value)
+    return tuple(by_key.values())

@@ -80,9 +80,11 @@ class MemoryManager:
         )
 
     def topology_hints(self, pod: Pod, container: Container) -> Hints:
+        """The NUMA nodes that the container's memory can come from."""
         return self._hints(pod, pinned_memory(pod, container), (container,))
 
     def pod_topology_hints(self, pod: Pod) -> Hints:
+        """As `topology_hints`, for the memory of all containers of the pod together."""
         # Upstream, too, compares the first allocated container with the whole pod's requests.
         return self._hints(pod, pod_pinned_memory(pod), containers(pod))
 

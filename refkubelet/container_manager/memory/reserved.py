@@ -44,10 +44,10 @@ def _check(
     nodes: Sequence[NumaNode], reserved: Sequence[Reservation], kept: Mapping[str, int]
 ) -> None:
     """Raise ValueError for an unknown node, or if the entries do not add up to `kept`."""
-    known = {node.id for node in nodes}
+    node_ids = {node.id for node in nodes}
     totals: dict[str, int] = {}
     for entry in reserved:
-        if entry.node not in known:
+        if entry.node not in node_ids:
             raise ValueError(
                 "the reserved memory configuration references a NUMA node "
                 f"{entry.node} that does not exist on this machine"
@@ -55,11 +55,11 @@ def _check(
         for name, amount in entry.limits.items():
             totals[name] = totals.get(name, 0) + amount
     for name in _kinds((*totals, *kept)):
-        total, wanted = totals.get(name, 0), kept.get(name, 0)
-        if total != wanted:
+        total, expected_total = totals.get(name, 0), kept.get(name, 0)
+        if total != expected_total:
             raise ValueError(
                 f"the total amount {quoted(shown(name, total))} of type {quoted(name)} is not "
-                f"equal to the value {quoted(shown(name, wanted))} determined by "
+                f"equal to the value {quoted(shown(name, expected_total))} determined by "
                 "Node Allocatable feature"
             )
 

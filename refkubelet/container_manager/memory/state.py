@@ -86,8 +86,8 @@ class MemoryState:
         nodes = self.nodes
         for block in pod.pop(container, ()):
             nodes = given_back(nodes, block)
-        others = {uid: entry for uid, entry in self.entries.items() if uid != pod_uid}
-        return MemoryState(nodes, {**others, pod_uid: pod} if pod else others)
+        other_entries = {uid: entry for uid, entry in self.entries.items() if uid != pod_uid}
+        return MemoryState(nodes, {**other_entries, pod_uid: pod} if pod else other_entries)
 
 
 def taken(nodes: Nodes, block: Block) -> Nodes:

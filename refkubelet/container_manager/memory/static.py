@@ -46,7 +46,7 @@ def memory_hints(
 ) -> tuple[TopologyHint, ...]:
     """The sets of nodes that have enough free memory for all requests. Preferred are the sets of
     the smallest size that would be enough if all memory were free."""
-    least, found = len(nodes), list[NumaMask]()
+    least, masks = len(nodes), list[NumaMask]()
     for mask in all_masks(sorted(nodes)):
         chosen = nodes_of(mask)
         if not _could(nodes, chosen, requests):
@@ -57,8 +57,8 @@ def memory_hints(
             for name, size in requests.items()
         )
         if enough and _may_group(nodes, chosen):
-            found.append(mask)
-    return tuple(TopologyHint(mask, mask.bit_count() == least) for mask in found)
+            masks.append(mask)
+    return tuple(TopologyHint(mask, mask.bit_count() == least) for mask in masks)
 
 
 def _could(nodes: Nodes, chosen: tuple[int, ...], requests: Requests) -> bool:
@@ -90,10 +90,10 @@ def hints_for_requests(hints: tuple[TopologyHint, ...], requests: Requests) -> H
 def hints_of_blocks(blocks: Iterable[Block], requests: Requests) -> Hints:
     """The hints of a container that has its memory already; empty if that differs from its
     requests."""
-    given = {block.resource: block for block in blocks}
-    if {name: block.size for name, block in given.items()} != dict(requests):
+    by_name = {block.resource: block for block in blocks}
+    if {name: block.size for name, block in by_name.items()} != dict(requests):
         return {}
-    return {name: (TopologyHint(block.mask, preferred=True),) for name, block in given.items()}
+    return {name: (TopologyHint(block.mask, preferred=True),) for name, block in by_name.items()}
 
 
 def chosen_nodes(

@@ -24,9 +24,11 @@ class Assignments(Protocol):
     """The state of a manager. `entries`: pod UID -> container name -> its assignment."""
 
     @property
-    def entries(self) -> Mapping[str, Mapping[str, Any]]: ...
+    def entries(self) -> Mapping[str, Mapping[str, Any]]:
+        """By pod UID and container name."""
 
-    def released(self, pod_uid: str, container: str, /) -> Any: ...
+    def released(self, pod_uid: str, container: str, /) -> Any:
+        """The same without what that container has."""
 
 
 A = TypeVar("A", bound=Assignments)
@@ -56,14 +58,14 @@ class ActiveContainers:
         names = self.names(also)
         if names is None:
             return state
-        left = state
+        remaining = state
         for pod_uid, pod in state.entries.items():
             if pod_uid not in names and self.still_runs(pod_uid):
                 continue
             for name in pod:
                 if name not in names.get(pod_uid, ()):
-                    left = left.released(pod_uid, name)
-        return left
+                    remaining = remaining.released(pod_uid, name)
+        return remaining
 
 
 class ListingRuntime(Protocol):

@@ -112,4 +112,4 @@ def allocated(manager: TopologyManager) -> AdmitHandler:
     async def handler(asked: PodAdmitAttributes) -> Refusal | None:
         return await manager.admit(asked.pod)
 
-    return lambda asked: handler(asked) if manager.providers else manager.admit_without_providers()
+    return lambda attrs: handler(attrs) if manager.providers else manager.admit_without_providers()

@@ -55,14 +55,14 @@ def directories_in(path: str, most: int = MOST_NAMES) -> list[str]:
     OSError."""
     try:
         with opened_directory(path) as fd, os.scandir(fd) as entries:
-            found = [
+            paths = [
                 os.path.join(path, entry.name)
                 for _, entry in zip(range(most), entries, strict=False)
                 if entry.is_dir(follow_symlinks=False)
             ]
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return sorted(found)
+    return sorted(paths)
 
 
 def entry_status(path: str, *, dir_fd: int | None = None) -> os.stat_result | None:

@@ -222,11 +222,11 @@ def opened_below(
     """
     top = os.path.realpath(root)
     parts = _split(path, path)
-    with ExitStack() as held:
+    with ExitStack() as stack:
         fd = os.open(top, os.O_PATH | os.O_CLOEXEC | (os.O_DIRECTORY if parts else 0))
-        held.callback(os.close, fd)
+        stack.callback(os.close, fd)
         walk = _Walk(
-            held, top, path, [fd], names=[], left=deque(parts), links=links, make_mode=make_mode
+            stack, top, path, [fd], names=[], left=deque(parts), links=links, make_mode=make_mode
         )
         walk.go()
         yield PathBelow(walk.fds[-1], os.path.join(top, *walk.names))
@@ -287,13 +287,13 @@ class _Walk:
             if make_mode is None:
                 raise
         os.mkdir(part, make_mode, dir_fd=above)
-        made = os.open(part, _PLACE | os.O_DIRECTORY, dir_fd=above)
+        descriptor = os.open(part, _PLACE | os.O_DIRECTORY, dir_fd=above)
         try:
-            os.chmod(f"/proc/self/fd/{made}", make_mode)  # the umask took bits away
+            os.chmod(f"/proc/self/fd/{descriptor}", make_mode)  # the umask took bits away
         except BaseException:
-            os.close(made)
+            os.close(descriptor)
             raise
-        return made
+        return descriptor
 
     def _follow(self, link: int) -> None:
         self.links_seen += 1

@@ -248,11 +248,11 @@ class _Walk:
         """A descriptor of the directory that the walk came through. Raises OSError."""
         if len(self._levels) == 1:
             return os.open(".", DIRECTORY, dir_fd=self._top)
-        found = os.open("..", DIRECTORY, dir_fd=fd)
-        if _identity(os.fstat(found)) != above.identity:
-            os.close(found)
+        descriptor = os.open("..", DIRECTORY, dir_fd=fd)
+        if _identity(os.fstat(descriptor)) != above.identity:
+            os.close(descriptor)
             raise OSError(errno.ESTALE, "Moved meanwhile")
-        return found
+        return descriptor
 
     def _back_to_the_top(self) -> None:
         for level in self._levels[1:]:

@@ -80,23 +80,23 @@ def resolv_conf_problem(path: str, options: DnsOptions) -> str | None:
     searches = options.node_searches
     most = MOST_SEARCHES - (_OF_THE_CLUSTER if options.cluster_domain else 0)
     if len(searches) > most:
-        found = f"search line consisting of more than {most} domains"
-        return f"Resolv.conf file '{path}' contains {found}!"
+        excess = f"search line consisting of more than {most} domains"
+        return f"Resolv.conf file '{path}' contains {excess}!"
     if any(len(search) > LONGEST_SEARCH for search in searches):
-        found = f"a search path which length is more than allowed {LONGEST_SEARCH} chars"
-        return f'Resolv.conf file "{path}" contains {found}!'
+        excess = f"a search path which length is more than allowed {LONGEST_SEARCH} chars"
+        return f'Resolv.conf file "{path}" contains {excess}!'
     if len(" ".join(searches)) > LONGEST_SEARCHES:
-        found = f"search line which length is more than allowed {LONGEST_SEARCHES} chars"
-        return f"Resolv.conf file '{path}' contains {found}!"
+        excess = f"search line which length is more than allowed {LONGEST_SEARCHES} chars"
+        return f"Resolv.conf file '{path}' contains {excess}!"
     return None
 
 
 def _fitting(searches: Sequence[str]) -> list[str]:
     """The first searches, without those that are too long, and as many as fit into one line."""
-    kept = [search for search in searches[:MOST_SEARCHES] if len(search) <= LONGEST_SEARCH]
-    while len(" ".join(kept)) > LONGEST_SEARCHES:
-        kept.pop()
-    return kept
+    fitting = [search for search in searches[:MOST_SEARCHES] if len(search) <= LONGEST_SEARCH]
+    while len(" ".join(fitting)) > LONGEST_SEARCHES:
+        fitting.pop()
+    return fitting
 
 
 def _whole(pod: Pod, options: DnsOptions) -> Any:

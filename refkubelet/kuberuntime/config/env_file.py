@@ -52,10 +52,10 @@ def env_file_values(text: str) -> EnvValues:
                 continue
             name, value = _assignment(line, number)
             if value.startswith(tuple(BLANKS)) or not value:
-                found = _unquoted(value, number)
+                unquoted = _unquoted(value, number)
             else:
-                found, number = _quoted(value, lines, number)
-            values.setdefault(name, found)
+                unquoted, number = _quoted(value, lines, number)
+            values.setdefault(name, unquoted)
     except EnvFileError as error:
         return EnvValues(values, error)
     return EnvValues(values)

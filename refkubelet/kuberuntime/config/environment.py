@@ -70,12 +70,12 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 def expand_all(texts: Iterable[str], variables: Mapping[str, str]) -> list[str]:
     """`expand` for all words of a command; the limit is for all of them together."""
-    expanded, left = [], MAX_EXPANDED
+    expanded, room = [], MAX_EXPANDED
     for text in texts:
         pieces: list[str] = []
         for piece in _pieces(text, variables):
-            left -= len(piece)
-            if left < 0:
+            room -= len(piece)
+            if room < 0:
                 raise VariableError(TOO_LONG)
             pieces.append(piece)
         expanded.append("".join(pieces))
@@ -126,8 +126,8 @@ def references(text: str) -> frozenset[str]:
     >>> sorted(references("$(A)-$$(B)-$(C)"))
     ['A', 'C']
     """
-    found = (m.group(1) for m in _references(text) if m.group() not in ("$", "$$"))
-    return frozenset(found)
+    names = (m.group(1) for m in _references(text) if m.group() not in ("$", "$$"))
+    return frozenset(names)
 
 
 def referenced_files(container: Container) -> tuple[FileKey, ...]:
@@ -140,14 +140,14 @@ def referenced_files(container: Container) -> tuple[FileKey, ...]:
 def environment(container: Container, pod: Pod, facts: EnvironmentFacts) -> dict[str, str]:
     """All variables of the container. Raises `VariableError` for a missing reference, and if the
     values of `env` have more than `MAX_EXPANDED` characters."""
-    result, left = _services(pod, facts.objects), MAX_EXPANDED
+    result, room = _services(pod, facts.objects), MAX_EXPANDED
     for source in container.envFrom or []:
         result.update(_from_source(source, pod, facts.objects))
     for variable in container.env or []:
         value = _value(variable, container, pod, facts, known=result)
         if value is not None:
-            left -= len(value)
-            if left < 0:
+            room -= len(value)
+            if room < 0:
                 raise VariableError(TOO_LONG)
             result[variable.name] = value
     return result

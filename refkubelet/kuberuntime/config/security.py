@@ -147,9 +147,9 @@ def verify_non_root(container: Container, pod: Pod, image: ImageRecord) -> None:
     own, shared = container.securityContext or SecurityContext(), _pod_context(pod)
     if not (own.runAsNonRoot if own.runAsNonRoot is not None else shared.runAsNonRoot):
         return
-    wanted = own.runAsUser if own.runAsUser is not None else shared.runAsUser
-    if wanted is not None:
-        problem = "container's runAsUser breaks non-root policy" if wanted == 0 else ""
+    user = own.runAsUser if own.runAsUser is not None else shared.runAsUser
+    if user is not None:
+        problem = "container's runAsUser breaks non-root policy" if user == 0 else ""
     elif image.uid is None and image.username:
         problem = (
             f"container has runAsNonRoot and image has non-numeric user ({image.username}), "
@@ -166,14 +166,14 @@ def _user(
     context: Any, own: SecurityContext, shared: PodSecurityContext, image: ImageRecord
 ) -> None:
     """Set the user: the spec's, else the image's, else root."""
-    wanted = own.runAsUser if own.runAsUser is not None else shared.runAsUser
+    user = own.runAsUser if own.runAsUser is not None else shared.runAsUser
     group = own.runAsGroup if own.runAsGroup is not None else shared.runAsGroup
     if group is not None:
         context.run_as_group.value = group
-    if wanted is None and image.uid is None and image.username:
+    if user is None and image.uid is None and image.username:
         context.run_as_username = image.username
     else:
-        context.run_as_user.value = wanted if wanted is not None else image.uid or 0
+        context.run_as_user.value = user if user is not None else image.uid or 0
 
 
 def _capabilities(context: Any, wanted: Capabilities | None) -> None:

@@ -130,11 +130,11 @@ def _for_sandbox(sandbox: SandboxDecision) -> PodActions:
 
 def sandbox_decision(spec: PodSpec, sandboxes: Iterable[SandboxRecord]) -> SandboxDecision:
     """Whether the pod needs a new sandbox, and which attempt it is. Upstream: PodSandboxChanged."""
-    known = sorted(sandboxes, key=lambda s: (s.attempt, s.created_at_ns), reverse=True)
-    if not known:
+    newest_first = sorted(sandboxes, key=lambda s: (s.attempt, s.created_at_ns), reverse=True)
+    if not newest_first:
         return SandboxDecision(create=True, attempt=0)  # LIFE-100
-    last = known[0]
-    ready = sum(1 for s in known if s.state is SandboxState.READY)
+    last = newest_first[0]
+    ready = sum(1 for s in newest_first if s.state is SandboxState.READY)
     host_network = bool(spec.hostNetwork)
     new = SandboxDecision(create=True, attempt=last.attempt + 1)
     if ready > 1 or last.state is not SandboxState.READY:
@@ -260,8 +260,8 @@ def _kill_of_unknown(
 
 def ephemeral_containers(spec: PodSpec) -> tuple[Container, ...]:
     """The ephemeral containers, converted to `Container`."""
-    known = Container.__struct_fields__
+    field_names = Container.__struct_fields__
     return tuple(
-        Container(**{k: v for k, v in msgspec.structs.asdict(c).items() if k in known})
+        Container(**{k: v for k, v in msgspec.structs.asdict(c).items() if k in field_names})
         for c in spec.ephemeralContainers or []
     )

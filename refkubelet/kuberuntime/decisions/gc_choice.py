@@ -43,9 +43,9 @@ def removable_containers(
     """The containers to remove: all dead ones of pods in `content_may_go`, then those beyond the
     limits (GC-003)."""
     dead = evictable(containers, now_ns, limits.min_age_s)
-    gone = [c for c in dead if content_may_go(_uid(c))]
+    removable = [c for c in dead if content_may_go(_uid(c))]
     rest = [c for c in dead if not content_may_go(_uid(c))]
-    return [*reversed(gone), *over_limit(rest, limits)]
+    return [*reversed(removable), *over_limit(rest, limits)]
 
 
 def evictable(
@@ -64,13 +64,13 @@ def evictable(
 def over_limit(dead: Sequence[ListedContainer], limits: GcOptions) -> list[ListedContainer]:
     """The containers beyond the limits: the oldest of each unit, then the oldest of all (GC-003 b,
     c). A unit is a container name of a pod; `dead` is sorted newest first."""
-    kept, gone = _keep_per_unit(dead, limits.max_per_pod_container)
-    gone.reverse()
-    if 0 <= limits.max_containers < len(kept):
-        units = len({_unit(c) for c in kept})
-        kept, more = _keep_per_unit(kept, max(1, limits.max_containers // units))
-        gone += [*reversed(more), *reversed(kept[limits.max_containers :])]
-    return gone
+    remaining, to_remove = _keep_per_unit(dead, limits.max_per_pod_container)
+    to_remove.reverse()
+    if 0 <= limits.max_containers < len(remaining):
+        units = len({_unit(c) for c in remaining})
+        remaining, more = _keep_per_unit(remaining, max(1, limits.max_containers // units))
+        to_remove += [*reversed(more), *reversed(remaining[limits.max_containers :])]
+    return to_remove
 
 
 def _keep_per_unit(
@@ -81,15 +81,15 @@ def _keep_per_unit(
     An instance that never ran stays while it is the newest, and is not counted: a kubelet that died
     between create and start may not have reported yet how the instance before it ended."""
     counts: dict[tuple[str, str], int] = {}
-    kept: list[ListedContainer] = []
-    gone: list[ListedContainer] = []
+    remaining: list[ListedContainer] = []
+    to_remove: list[ListedContainer] = []
     for container in dead:
         unit = _unit(container)
         ran = container.state is not ContainerState.CREATED
         stays = counts.get(unit, 0) < limit if ran else unit not in counts
         counts[unit] = counts.get(unit, 0) + ran
-        (kept if limit < 0 or stays else gone).append(container)
-    return kept, gone
+        (remaining if limit < 0 or stays else to_remove).append(container)
+    return remaining, to_remove
 
 
 def _uid(container: ListedContainer) -> str:

@@ -188,9 +188,9 @@ def without_leftovers(status: RuntimePodStatus) -> RuntimePodStatus:
     """`status` without containers that were created in an earlier sandbox and never started: a node
     that went down between the two left them, and they prove nothing of the new sandbox."""
     newest = status.sandboxes[0].id if status.sandboxes else ""
-    kept = tuple(
+    fit = tuple(
         record
         for record in status.containers
         if record.state is not ContainerState.CREATED or record.sandbox_id in ("", newest)
     )
-    return status if len(kept) == len(status.containers) else replace(status, containers=kept)
+    return status if len(fit) == len(status.containers) else replace(status, containers=fit)

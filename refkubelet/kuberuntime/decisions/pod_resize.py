@@ -112,8 +112,8 @@ def lower_limits(
         if update.resource == MEMORY and after and (not before or after < before):
             containers[update.container.name] = after
     limit = wanted.memory_limit_bytes if wanted is not None else None
-    known = now.memory_limit_bytes if now is not None else None
-    lower = limit is not None and (known is None or limit < known)
+    current_limit = now.memory_limit_bytes if now is not None else None
+    lower = limit is not None and (current_limit is None or limit < current_limit)
     return LowerLimits(limit if lower else None, containers)
 
 
@@ -135,10 +135,10 @@ def refused_decrease(lower: LowerLimits, usage: MemoryUsage) -> str | None:
         if used is None:
             problems.append(f'missing container "{name}" memory usage')
         elif used >= limit:  # the message names the pod's usage
-            shown = used if usage.pod is None else usage.pod
+            usage_bytes = used if usage.pod is None else usage.pod
             problems.append(
                 f'attempting to set container "{name}" memory limit ({limit}) '
-                f"below current usage ({shown})"
+                f"below current usage ({usage_bytes})"
             )
     if not problems:
         return None

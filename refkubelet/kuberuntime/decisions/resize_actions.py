@@ -120,8 +120,8 @@ def resize_in_progress(
         record = status.newest(container.name)
         if record is None or record.state is not ContainerState.RUNNING:
             continue
-        known = actuated.get(container.name)
-        if known is not None and known != wanted_resources(container, pod):
+        resources = actuated.get(container.name)
+        if resources is not None and resources != wanted_resources(container, pod):
             return True
     return pod_level is not None and resizes_pod_level(pod, pod_level)
 
@@ -131,20 +131,20 @@ def resize_decision(
 ) -> ResizeDecision:
     """How to resize a running container. `actuated` None: its resources are unknown, and it is not
     resized. A static pod is resized where its manifest keeps a UID of its own (CG-064)."""
-    wanted = wanted_resources(container, pod)
-    if actuated is None or actuated == wanted:
+    expected_amounts = wanted_resources(container, pod)
+    if actuated is None or actuated == expected_amounts:
         return NOTHING
     changed = []
-    if actuated.with_memory_of(wanted) != actuated:
+    if actuated.with_memory_of(expected_amounts) != actuated:
         changed.append(MEMORY)
-    if wanted.with_memory_of(actuated) != actuated:
+    if expected_amounts.with_memory_of(actuated) != actuated:
         changed.append(CPU)
     policies = {p.resourceName: p.restartPolicy for p in container.resizePolicy or ()}
     if any(policies.get(resource) == RESTART for resource in changed):
         return ResizeDecision(restart=True)
     return ResizeDecision(
         updates=tuple(
-            ContainerUpdate(container_id, container, r, before=actuated, after=wanted)
+            ContainerUpdate(container_id, container, r, before=actuated, after=expected_amounts)
             for r in changed
         )
     )

@@ -111,8 +111,8 @@ def containers_to_reset(pod: Pod, status: RuntimePodStatus) -> tuple[ContainerRe
     """
     containers = (*pod.spec.containers, *(pod.spec.initContainers or ()))
     records = [(c, r) for c in containers for r in status.containers if r.name == c.name]
-    others = (r for c, r in records if not _restarts_all(c, r))
-    return (*others, *(r for c, r in records if _restarts_all(c, r)))
+    other_records = (r for c, r in records if not _restarts_all(c, r))
+    return (*other_records, *(r for c, r in records if _restarts_all(c, r)))
 
 
 def _restarts_all(container: Container, record: ContainerRecord) -> bool:

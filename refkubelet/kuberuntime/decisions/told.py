@@ -32,5 +32,5 @@ def _listed(verb: str, names: list[str], rule: str) -> str:
 
 
 def _resize(actions: PodActions) -> str:
-    wanted = actions.updates or actions.resizes_by_restart or actions.resizes_pod_level
-    return "resize (CG-065)" if wanted else ""
+    resizes = actions.updates or actions.resizes_by_restart or actions.resizes_pod_level
+    return "resize (CG-065)" if resizes else ""

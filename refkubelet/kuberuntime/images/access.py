@@ -162,9 +162,9 @@ class ImageAccess:
     def prune(self, kept_refs: Iterable[str], before_ns: int) -> None:
         """Drop the records of images that are not in `kept_refs`, unless they were updated since
         `before_ns`, the begin of the image collection."""
-        kept = frozenset(kept_refs)
+        kept_set = frozenset(kept_refs)
         for record in self._files.records():
-            if record.updated_ns >= before_ns or record.image_ref in kept:
+            if record.updated_ns >= before_ns or record.image_ref in kept_set:
                 continue
             try:
                 self._files.delete(record.image_ref)

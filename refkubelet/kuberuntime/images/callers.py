@@ -38,7 +38,8 @@ class TokenSource(Protocol):
     """Who has tokens of pods: `object_manager.tokens.TokenManager`."""
 
     async def get(self, pod: Pod, audience: str, expiration_s: int | None) -> str:
-        """Raises `ApiError`."""
+        """A token of the pod's service account for that audience. `expiration_s` None: as long as
+        the server gives it. Raises `ApiError`."""
         ...
 
 
@@ -66,8 +67,8 @@ class Callers:
         try:
             account = await self._accounts.get_service_account(namespace, name)
             metadata = account.metadata
-            told = told_annotations(attributes, (metadata and metadata.annotations) or {})
-            if told is None:
+            annotations = told_annotations(attributes, (metadata and metadata.annotations) or {})
+            if annotations is None:
                 log.debug("%s: service account %s has not all annotations", pod_ref(pod), name)
                 return None
             token = await self._tokens.get(pod, attributes.audience, None)
@@ -78,7 +79,7 @@ class Callers:
             name=name,
             uid=(metadata and metadata.uid) or "",
             token=token,
-            annotations=told,
+            annotations=annotations,
             per_token=attributes.cache_type == PER_TOKEN,
         )
 

@@ -52,6 +52,7 @@ class ImageGcPolicy:
 
     @property
     def enabled(self) -> bool:
+        """A high threshold of 100 % without a maximum age switches it off."""
         return self.high_percent != 100 or self.max_age_s > 0
 
 
@@ -63,13 +64,13 @@ def detect(
 ) -> dict[str, KnownImage]:
     """The images by id, updated with a new list: new ones are first seen now, missing ones are
     dropped."""
-    found = {}
+    images_by_id = {}
     for image in images:
         before = known.get(image.id)
         used = image.id in used_ids
         last_used_s = now_s if used else before.last_used_s if before else None
         first_seen_s = before.first_seen_s if before else now_s
-        found[image.id] = KnownImage(
+        images_by_id[image.id] = KnownImage(
             image.id,
             image.size_bytes,
             first_seen_s,
@@ -77,7 +78,7 @@ def detect(
             in_use=used,
             pinned=image.pinned,
         )
-    return found
+    return images_by_id
 
 
 def unused(known: Mapping[str, KnownImage]) -> list[KnownImage]:

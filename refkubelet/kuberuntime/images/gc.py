@@ -155,11 +155,11 @@ class ImageGC:
     async def _free_by_usage(self, disk: FilesystemStats, began_ns: int) -> None:
         """Remove unused images if the filesystem is fuller than the high threshold. Raises
         `ImageGcError` if that does not free enough, with a node event."""
-        wanted = bytes_to_free(disk.capacity_bytes, disk.available_bytes, self._policy)
-        if wanted <= 0:
+        excess_bytes = bytes_to_free(disk.capacity_bytes, disk.available_bytes, self._policy)
+        if excess_bytes <= 0:
             return
-        freed = await self._free(wanted, began_ns)
-        if freed >= wanted:
+        freed = await self._free(excess_bytes, began_ns)
+        if freed >= excess_bytes:
             return
         percent = used_percent(disk.capacity_bytes, disk.available_bytes)
         message = (
@@ -176,23 +176,23 @@ class ImageGC:
         the freed bytes. Young images stay (GC-103); after a failure the next image follows
         (GC-106)."""
         now_s = self._clock.monotonic_s()
-        freed, errors, kept = 0, list[str](), list[str]()
+        freed, errors, remaining_ids = 0, list[str](), list[str]()
         for image in unused(self._known):
             failed = [] if self._is_young(image, now_s) else await self._remove(image, "space")
             if image.id in self._known:
                 errors += failed
-                kept.append(image.id)
+                remaining_ids.append(image.id)
                 continue
             freed += image.size_bytes
             if wanted_bytes is not None and freed >= wanted_bytes:
                 break
         if errors:
-            wanted = UNLIMITED if wanted_bytes is None else wanted_bytes
+            goal = UNLIMITED if wanted_bytes is None else wanted_bytes
             raise ImageGcError(
-                f"wanted to free {wanted} bytes, but freed {freed} bytes space with errors in "
+                f"wanted to free {goal} bytes, but freed {freed} bytes space with errors in "
                 f"image deletion: {aggregate(errors)}"
             )
-        self._after_freeing(kept, began_ns)
+        self._after_freeing(remaining_ids, began_ns)
         return freed
 
     def _is_young(self, image: KnownImage, now_s: float) -> bool:

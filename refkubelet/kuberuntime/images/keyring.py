@@ -94,8 +94,8 @@ def keyring(entries: Iterable[tuple[str, Credential]]) -> Keyring:
     """Make a keyring of entries (place as written, credential). An invalid place is left out; equal
     places share their credentials, in the order of the entries."""
     places: dict[str, list[Credential]] = {}
-    for written, credential in entries:
-        place = _place(written)
+    for place_text, credential in entries:
+        place = _place(place_text)
         if place is not None:
             places.setdefault(place, []).append(credential)
     return Keyring(tuple((p, tuple(places[p])) for p in sorted(places, reverse=True)))
@@ -187,19 +187,19 @@ def _text(entry: Mapping[str, Any], name: str) -> str:
 def _decode_auth(auth: str) -> tuple[str, str]:
     """User and password of an `auth`, base64 of `user:password` with or without padding. Raises
     `CredentialError`."""
-    kept = auth.replace("\r", "").replace("\n", "")
-    body = kept.rstrip("=")
-    given = enumerate(auth.rstrip("=\r\n"))
-    wrong = next((i for i, c in given if not _BASE64.match(c) and c not in "\r\n"), None)
-    over, padding = len(body) % 4, len(kept) - len(body)
-    wanted = {2: 2, 3: 1}.get(over, 0)
-    if wrong is None and padding not in (0, wanted):
-        wrong = len(kept) if padding < wanted else len(body) + wanted
+    joined = auth.replace("\r", "").replace("\n", "")
+    body = joined.rstrip("=")
+    characters = enumerate(auth.rstrip("=\r\n"))
+    wrong = next((i for i, c in characters if not _BASE64.match(c) and c not in "\r\n"), None)
+    over, padding = len(body) % 4, len(joined) - len(body)
+    expected_padding = {2: 2, 3: 1}.get(over, 0)
+    if wrong is None and padding not in (0, expected_padding):
+        wrong = len(joined) if padding < expected_padding else len(body) + expected_padding
     elif wrong is None and over == 1:
-        wrong = len(kept) - 1
+        wrong = len(joined) - 1
     if wrong is not None:
         raise CredentialError(f"illegal base64 data at input byte {wrong}")
-    decoded = base64.b64decode(body + "=" * wanted)
+    decoded = base64.b64decode(body + "=" * expected_padding)
     user, colon, password = decoded.decode(errors="replace").partition(":")
     if not colon:
         raise CredentialError(
@@ -241,10 +241,10 @@ def _glob_matches(glob: str, part: str) -> bool:
     first, *between, last = glob.split("*")
     at, end = len(first), len(part) - len(last)
     for text in between:
-        found = part.find(text, at)
-        if found < 0:
+        position = part.find(text, at)
+        if position < 0:
             return False
-        at = found + len(text)
+        at = position + len(text)
     return at <= end and part.startswith(first) and part.endswith(last)
 
 

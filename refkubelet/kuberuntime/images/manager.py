@@ -201,11 +201,11 @@ class ImageManager:
             from_secrets = keyring(credentials_of(request.pull_secrets))
         except CredentialError as error:
             raise ImageError(str(error), str(error)) from None
-        found = from_secrets.lookup(name) + self._node_credentials.lookup(name)
+        credentials = from_secrets.lookup(name) + self._node_credentials.lookup(name)
         if self._plugins is None:
-            return found
+            return credentials
         of_plugins: tuple[Credential, ...] = await self._plugins.lookup(request.pod, name)
-        return found + of_plugins
+        return credentials + of_plugins
 
     async def _noted_pull(
         self, request: ImageRequest, image: str, credentials: tuple[Credential, ...]

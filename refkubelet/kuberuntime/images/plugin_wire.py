@@ -64,9 +64,9 @@ class Caller:
         """What answers for this caller are kept under, beside the image."""
         if not self.uid:
             return ()
-        told = (text for pair in sorted(self.annotations.items()) for text in pair)
+        texts = (text for pair in sorted(self.annotations.items()) for text in pair)
         kept_for = self._token_hash if self.per_token else ""
-        return (self.namespace, self.name, self.uid, kept_for, *told)
+        return (self.namespace, self.name, self.uid, kept_for, *texts)
 
     @property
     def run_key(self) -> CacheKey:
@@ -119,14 +119,14 @@ def request_bytes(provider: CredentialProvider, repository: str, caller: Caller)
 
 
 def read_answer(data: bytes, api_version: str) -> Answer:
-    """Raises `AnswerError`."""
+    """The answer in what a plug-in has printed. Raises `AnswerError`, also for another version."""
     value = _object(data)
     version = value.get("apiVersion")
     if version != api_version:
-        found = str(version or "")[:LONGEST_SHOWN]
+        version_found = str(version or "")[:LONGEST_SHOWN]
         raise AnswerError(
             "apiVersion from credential plugin response did not match expected "
-            f"apiVersion:{api_version}, actual apiVersion:{found}"
+            f"apiVersion:{api_version}, actual apiVersion:{version_found}"
         )
     try:
         answer = _answer(value)
@@ -175,8 +175,8 @@ def _answer(value: dict[str, Any]) -> Answer:
 
 def kept_under(key_type: str, repository: str, caller: Caller) -> CacheKey:
     """The key of an answer of that type."""
-    what = {IMAGE: repository, REGISTRY: repository.partition("/")[0], GLOBAL: ""}[key_type]
-    return (key_type, what, *caller.key)
+    image_part = {IMAGE: repository, REGISTRY: repository.partition("/")[0], GLOBAL: ""}[key_type]
+    return (key_type, image_part, *caller.key)
 
 
 def looked_for(repository: str, caller: Caller) -> tuple[CacheKey, ...]:

@@ -86,13 +86,13 @@ class CredentialPlugins:
         and is told in the log."""
         entries: list[tuple[str, Credential]] = []
         for plugin in self._plugins:
-            what = f"no logins of the plug-in {plugin.name} for {repository}"
+            complaint = f"no logins of the plug-in {plugin.name} for {repository}"
             try:
                 entries += await plugin.provide(pod, repository)
             except Exception as error:  # whatever it is: it is this plug-in's, for this image
-                self._complaints.failed(what, error, *EXPECTED)
+                self._complaints.failed(complaint, error, *EXPECTED)
             else:
-                self._complaints.over(what)
+                self._complaints.over(complaint)
         return keyring(entries).lookup(repository)
 
 
@@ -145,7 +145,7 @@ class CredentialPlugin:
         now_s = self._deps.clock.monotonic_s()
         if not keep_s:
             return
-        self._kept = {key: kept for key, kept in self._kept.items() if now_s <= kept[0]}
+        self._kept = {key: entry for key, entry in self._kept.items() if now_s <= entry[0]}
         key = kept_under(answer.key_type, repository, caller)
         self._kept[key] = (now_s + keep_s, answer)
 
@@ -175,8 +175,8 @@ class CredentialPlugin:
         finished = await self._measured(self._program(repository, caller), repository)
         if finished.code != 0:
             self._metrics.errors[self.name] += 1
-            said = _said(finished, caller.token)
-            raise PluginFailed(f"exit code {finished.code}" + (f": {said}" if said else ""))
+            words = _said(finished, caller.token)
+            raise PluginFailed(f"exit code {finished.code}" + (f": {words}" if words else ""))
         return read_answer(finished.output, self._provider.api_version)
 
     async def _measured(self, program: Program, repository: str) -> Finished:

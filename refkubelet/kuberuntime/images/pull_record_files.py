@@ -48,6 +48,7 @@ class PullRecordFiles:
         self._write(self._pulling, image, "ImagePullIntent", {"image": image})
 
     def delete_intent(self, image: str) -> None:
+        """The pull is over, well or not."""
         self._delete(self._pulling, image)
 
     def has_intent(self, image: str) -> bool:

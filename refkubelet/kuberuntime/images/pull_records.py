@@ -33,9 +33,11 @@ class SecretUse:
     hash: str = ""
 
     def same_secret(self, other: SecretUse) -> bool:
+        """The same object at the API server, whatever it holds."""
         return (self.namespace, self.name, self.uid) == (other.namespace, other.name, other.uid)
 
     def same_credential(self, other: SecretUse) -> bool:
+        """The same login, of whichever secret; False where one is unknown."""
         return bool(self.hash) and self.hash == other.hash
 
 
@@ -89,13 +91,13 @@ def verify(
     if access.every_pod or any(account in access.accounts for account in accounts):
         return PullVerdict(must_pull=False)
     room = len(access.secrets) < SECRETS_KEPT
-    for mine in secrets:
-        for known in access.secrets:
-            same, equal = mine.same_secret(known), mine.same_credential(known)
+    for use in secrets:
+        for known_use in access.secrets:
+            same, equal = use.same_secret(known_use), use.same_credential(known_use)
             if equal:
-                return PullVerdict(False, mine if room and not same else None)
+                return PullVerdict(False, use if room and not same else None)
             if same and room:
-                return PullVerdict(False, mine)
+                return PullVerdict(False, use)
     return PullVerdict(must_pull=True)
 
 

@@ -37,8 +37,8 @@ def rotation_plan(rotated: Iterable[str], max_files: int) -> RotationPlan:
     used = [name for name in names if _is_in_use(name, names)]
     leftovers = [name for name in names if name not in used]
     too_many = max(0, len(used) - max(0, max_files - ALWAYS_KEPT))
-    kept = used[too_many:]
-    plain = (name for name in kept if not name.endswith(COMPRESSED))
+    remaining = used[too_many:]
+    plain = (name for name in remaining if not name.endswith(COMPRESSED))
     return RotationPlan((*leftovers, *used[:too_many]), tuple(plain))
 
 

@@ -100,10 +100,10 @@ class ContainerLogManager:
             size_bytes = _size_bytes(container.log_path)
             if size_bytes is None:
                 missing.append(container.id)
-            known = container.id in self._busy or (
+            is_settled = container.id in self._busy or (
                 size_bytes is None and container.id in self._without_log
             )
-            if not known and (size_bytes is None or size_bytes >= self._policy.max_size_bytes):
+            if not is_settled and (size_bytes is None or size_bytes >= self._policy.max_size_bytes):
                 self._busy.add(container.id)
                 self._queue.put_nowait(container)
         self._without_log &= frozenset(missing)
@@ -114,8 +114,8 @@ class ContainerLogManager:
             try:
                 await self._handle(container)
             except Exception as error:
-                what = f"the log of container {container.name} ({container.id}) is not rotated"
-                log_failure(log, what, error, CriCallError, OSError)
+                complaint = f"the log of container {container.name} ({container.id}) is not rotated"
+                log_failure(log, complaint, error, CriCallError, OSError)
             finally:
                 self._busy.discard(container.id)
 
@@ -135,8 +135,8 @@ class ContainerLogManager:
     def _tell_of_no_log(self, container: ContainerRecord) -> None:
         """Remember that the runtime writes no log of this container. That may be its way: it is
         told once, of the first container."""
-        told = logging.DEBUG if self._has_told else logging.INFO
-        log.log(told, "container %s has no log at %s", container.name, container.log_path)
+        level = logging.DEBUG if self._has_told else logging.INFO
+        log.log(level, "container %s has no log at %s", container.name, container.log_path)
         self._without_log |= {container.id}
         self._has_told = True
 

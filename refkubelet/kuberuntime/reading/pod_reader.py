@@ -56,8 +56,8 @@ class PodReader:
         containers = await self._client.list_containers(running_only=only_alive)
         last = self._last.get(all_states)
         if last is None or last.sandboxes is not sandboxes or last.containers is not containers:
-            known = {pod.uid: pod for pod in last.pods} if last is not None else NOTHING
-            last = _Grouped(sandboxes, containers, group_pods(sandboxes, containers, known))
+            pods_by_uid = {pod.uid: pod for pod in last.pods} if last is not None else NOTHING
+            last = _Grouped(sandboxes, containers, group_pods(sandboxes, containers, pods_by_uid))
             self._last[all_states] = last
         return last.pods
 
@@ -149,12 +149,12 @@ def group_pods(
 
 def _by_uid(items: Iterable[L]) -> dict[str, tuple[L, ...]]:
     """The objects of each pod, newest first."""
-    found: dict[str, list[L]] = {}
+    by_pod: dict[str, list[L]] = {}
     for item in sorted(items, key=lambda i: (-i.created_at_ns, i.id)):
         uid = item.labels.get(POD_UID)
         if uid:
-            found.setdefault(uid, []).append(item)
-    return {uid: tuple(of_pod) for uid, of_pod in found.items()}
+            by_pod.setdefault(uid, []).append(item)
+    return {uid: tuple(of_pod) for uid, of_pod in by_pod.items()}
 
 
 def _names(

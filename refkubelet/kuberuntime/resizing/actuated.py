@@ -45,12 +45,12 @@ class ActuatedResources:
     def of(self, pod: Pod, status: RuntimePodStatus) -> dict[str, ComputeAmounts]:
         """The actuated resources by container name, of containers that are in the checkpoint or
         run."""
-        known = self._state.pod(uid(pod)) or PodResources()
+        resources = self._state.pod(uid(pod)) or PodResources()
         actuated: dict[str, ComputeAmounts] = {}
         for container in containers(pod):
-            recorded = known.containers.get(container.name)
+            recorded = resources.containers.get(container.name)
             if recorded is not None:
-                of_pod = known.pod_level if self._resizes_pods else None
+                of_pod = resources.pod_level if self._resizes_pods else None
                 actuated[container.name] = amounts_of(recorded, of_pod)
                 continue
             running = (r for r in status.running() if r.name == container.name)
@@ -60,17 +60,17 @@ class ActuatedResources:
 
     def _adopt(self, container: Container, pod: Pod, record: ContainerRecord) -> ComputeAmounts:
         """`adopted_resources`, computed once: a later change of the spec must count as a resize."""
-        known = self._adopted.setdefault(uid(pod), {})
-        if container.name not in known:
+        adopted = self._adopted.setdefault(uid(pod), {})
+        if container.name not in adopted:
             of_pod = pod.spec.resources if self._resizes_pods else None
-            known[container.name] = adopted_resources(container, pod, record, of_pod)
-        return known[container.name]
+            adopted[container.name] = adopted_resources(container, pod, record, of_pod)
+        return adopted[container.name]
 
     def pod_level(self, pod_uid: str) -> ResourceRequirements | None:
         """The pod-level resources last set for the pod's cgroup; empty if it was given none; None:
         nothing is known of the pod, or such resources are not resized."""
-        known = self._state.pod(pod_uid) if self._resizes_pods else None
-        return (known.pod_level or ResourceRequirements()) if known is not None else None
+        resources = self._state.pod(pod_uid) if self._resizes_pods else None
+        return (resources.pod_level or ResourceRequirements()) if resources is not None else None
 
     def container(self, pod_uid: str, name: str) -> ResourceRequirements | None:
         """The resources of a container in the checkpoint; None: it is not there."""
@@ -98,8 +98,8 @@ class ActuatedResources:
         pod_level = pod.spec.resources
         if pod_level is None or not (pod_level.requests or pod_level.limits):
             return
-        known = self._state.pod(uid(pod))
-        before = (known.pod_level if known is not None else None) or ResourceRequirements()
+        recorded = self._state.pod(uid(pod))
+        before = (recorded.pod_level if recorded is not None else None) or ResourceRequirements()
         both = ResourceRequirements(
             limits=_with(before.limits, pod_level.limits, resources),
             requests=_with(before.requests, pod_level.requests, resources),
@@ -119,7 +119,7 @@ class ActuatedResources:
         for pod_uid in (*self._state.pod_uids(), *self._adopted):
             if not kept(pod_uid):
                 self._state.remove(pod_uid)
-        self._adopted = {u: known for u, known in self._adopted.items() if kept(u)}
+        self._adopted = {u: own for u, own in self._adopted.items() if kept(u)}
 
 
 def _with(

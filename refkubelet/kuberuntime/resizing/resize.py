@@ -94,16 +94,16 @@ class PodResize:
         return [u for u in self._actions.updates if u.resource == resource]
 
     def _read_cgroup(self, cgroups: ResizableCgroups) -> None:
-        wanted = cgroups.config_of(self._pod)
-        now = wanted
+        target = cgroups.config_of(self._pod)
+        current = target
         for resource in (MEMORY, CPU):
             try:
-                now = merged(now, cgroups.read_config(self._pod, resource))
+                current = merged(current, cgroups.read_config(self._pod, resource))
             except (OSError, ValueError):
                 raise ResizeError(
                     f'unable to get pod cgroup {resource} config for pod "{pod_ref(self._pod)}"'
                 ) from None
-        self._now, self._wanted = now, wanted
+        self._now, self._wanted = current, target
 
     # CG-066
 
@@ -137,8 +137,8 @@ class PodResize:
     # CG-065
 
     async def _resize(self, resource: str, updates: list[ContainerUpdate]) -> None:
-        now, wanted = self._now, self._wanted
-        steps = pod_limits_of(resource, now, wanted) if now and wanted else None
+        current, target = self._now, self._wanted
+        steps = pod_limits_of(resource, current, target) if current and target else None
         for limits in steps.before if steps else ():
             await self._write_cgroup(resource, limits)
         for update in updates:

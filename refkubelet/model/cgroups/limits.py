@@ -153,12 +153,12 @@ def hugepages_of(amounts: Mapping[str, int]) -> dict[int, int]:
     >>> hugepages_of({"cpu": 5, "hugepages-2Mi": 4 * 10**9, "hugepages-2048Ki": 2 * 10**9})
     {2097152: 6}
     """
-    found: dict[int, int] = {}
+    by_size: dict[int, int] = {}
     for name, amount in amounts.items():
         size = page_bytes(name)
         if size is not None:
-            found[size] = found.get(size, 0) + in_bytes(amount)
-    return found
+            by_size[size] = by_size.get(size, 0) + in_bytes(amount)
+    return by_size
 
 
 def page_bytes(resource: str) -> int | None:

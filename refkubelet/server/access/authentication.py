@@ -89,16 +89,16 @@ class RequestAuthenticator:
         assert self._reviews is not None
         key = hmac.new(self._key, token.encode(), hashlib.sha256).hexdigest()
         now_s = self._clock.monotonic_s()
-        found = self._cache.get(key, now_s)
-        if found is None:
+        user = self._cache.get(key, now_s)
+        if user is None:
             status = await self._reviews.token(token)
-            found = reviewed(status)
+            user = reviewed(status)
             if not status.get("error"):  # an error may be over at the next request (SRV-013.6)
                 ttl_s = self._config.webhook.cache_ttl_s
-                self._cache.put(key, found, now_s=self._clock.monotonic_s(), ttl_s=ttl_s)
-        if isinstance(found, str):
-            raise BadCredentials(found)
-        return found
+                self._cache.put(key, user, now_s=self._clock.monotonic_s(), ttl_s=ttl_s)
+        if isinstance(user, str):
+            raise BadCredentials(user)
+        return user
 
 
 def reviewed(status: Mapping[str, Any]) -> User | str:

@@ -39,7 +39,7 @@ class CannotTell(Exception):
 
 class Authorizer(Protocol):
     async def allows(self, attributes: Attributes) -> bool:
-        """Raises `CannotTell`."""
+        """Whether the user may do that. Raises `CannotTell`: nobody can be asked."""
         ...
 
 
@@ -60,7 +60,8 @@ class WebhookAuthorizer:
         self._cache: ReviewCache[Verdict] = ReviewCache()
 
     async def allows(self, attributes: Attributes) -> bool:
-        """Raises `CannotTell`."""
+        """As the API server's SubjectAccessReview says, remembered for a while. Raises
+        `CannotTell`."""
         spec = review_spec(attributes)
         key = json.dumps(spec, sort_keys=True)
         verdict = self._cache.get(key, self._clock.monotonic_s())

@@ -55,10 +55,10 @@ def websocket_token(request: Request) -> str | None:
 
 def without_token(request: Request) -> Request:
     """The request as it goes on to the runtime: the token stays here (SRV-013)."""
-    kept = [p for p in request.websocket_protocols if not p.startswith(BEARER_PROTOCOL)]
+    protocols = [p for p in request.websocket_protocols if not p.startswith(BEARER_PROTOCOL)]
     headers = {name: value for name, value in request.headers.items() if name != "authorization"}
     if WEBSOCKET_PROTOCOLS in headers:
-        headers[WEBSOCKET_PROTOCOLS] = ",".join(kept)
+        headers[WEBSOCKET_PROTOCOLS] = ",".join(protocols)
     return replace(request, headers=headers)
 
 

@@ -30,12 +30,12 @@ class Gate:
         user = await self.authenticator.user_of(request)
         if user is None:
             return text("Unauthorized", 401)
-        asked = attributes_of(request, user, self.node_name, fine_grained=self.fine_grained)
-        for attributes in asked:
+        asks = attributes_of(request, user, self.node_name, fine_grained=self.fine_grained)
+        for attributes in asks:
             try:
                 if await self.authorizer.allows(attributes):
                     return None
             except CannotTell as problem:
                 log.warning("Authorization error: %s", problem)
                 return text(failed(attributes), 500)
-        return text(forbidden(asked), 403)
+        return text(forbidden(asks), 403)

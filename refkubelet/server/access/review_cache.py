@@ -19,10 +19,10 @@ class ReviewCache(Generic[V]):
 
     def get(self, key: str, now_s: float) -> V | None:
         """The answer; None: there is none, or it is too old."""
-        found = self._kept.get(key)
-        if found is None:
+        entry = self._kept.get(key)
+        if entry is None:
             return None
-        until_s, value = found
+        until_s, value = entry
         if now_s < until_s:
             return value
         del self._kept[key]

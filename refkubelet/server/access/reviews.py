@@ -68,11 +68,11 @@ class Reviews:
         self, kind: str, ask: Callable[[], Awaitable[dict[str, Any]]]
     ) -> dict[str, Any]:
         pause_s = FIRST_PAUSE_S
-        for left in range(TRIES - 1, -1, -1):
+        for tries_left in range(TRIES - 1, -1, -1):
             try:
                 return await ask()
             except ApiError as error:
-                if not left or error.status not in AGAIN:
+                if not tries_left or error.status not in AGAIN:
                     raise Refused(f"{kind}: {error}") from None
             await self._clock.sleep(pause_s)
             pause_s *= FACTOR

@@ -29,12 +29,12 @@ def all_checks(checks: Checks, request: Request) -> Answer:
     if unknown := sorted(excluded - checks.keys()):
         names = ", ".join(f'"{name}"' for name in unknown)
         lines.append(f"warn: some health checks cannot be excluded: no matches for {names}\n")
-    told = "".join(lines)
+    check_lines = "".join(lines)
     if failed:
-        return error(500, f"{told}healthz check failed")
+        return error(500, f"{check_lines}healthz check failed")
     if not request.every("verbose"):
         return Answer(body=b"ok", headers=NOSNIFF)
-    return Answer(body=f"{told}healthz check passed\n".encode(), headers=NOSNIFF)
+    return Answer(body=f"{check_lines}healthz check passed\n".encode(), headers=NOSNIFF)
 
 
 def one_check(checks: Checks, request: Request) -> Answer:

@@ -144,18 +144,18 @@ def _in(service: Service, method: str, path: str) -> Route | Answer:
         return moved_to(f"{path}/")
     rest = path[len(service.root) :].strip("/")
     if service.rest:
-        found: Mapping[str, str] | None = {"path": rest}
+        parts: Mapping[str, str] | None = {"path": rest}
     elif service.below:
-        found = {} if rest == service.below else None
+        parts = {} if rest == service.below else None
     else:
         values = rest.split("/") if rest else []
         form = next((f for f in service.forms if len(f) == len(values)), None)
-        found = None if form is None else dict(zip(form, values, strict=True))
-    if found is None:
+        parts = None if form is None else dict(zip(form, values, strict=True))
+    if parts is None:
         return text(NO_ROUTE, 404)
     if service.methods and method not in service.methods:
         return text(WRONG_METHOD, 405)
-    return Route(service.handler, found, _template(service, found))
+    return Route(service.handler, parts, _template(service, parts))
 
 
 def _template(service: Service, parts: Mapping[str, str]) -> str:

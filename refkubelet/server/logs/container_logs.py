@@ -40,6 +40,7 @@ class ContainerLogs:
     host: ServerHost
 
     async def answer(self, request: Request, route: Route) -> Answer:
+        """GET /containerLogs/NAMESPACE/POD/CONTAINER."""
         options = log_options(request)
         if isinstance(options, Answer):
             return options
@@ -55,10 +56,10 @@ class ContainerLogs:
             return refused
         status, previous = self.host.status(pod), options.previous
         try:
-            wanted = container_with_logs(name, status, container, previous=previous)
+            container_id = container_with_logs(name, status, container, previous=previous)
         except LogError as error:
             return text(str(error), 400)
-        return Answer(chunks=self._chunks(wanted, options))
+        return Answer(chunks=self._chunks(container_id, options))
 
     async def _chunks(self, wanted: str, options: LogOptions) -> AsyncIterator[bytes]:
         """The log of the container `wanted`; its failure as the last words."""

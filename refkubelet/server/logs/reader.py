@@ -85,8 +85,8 @@ class LogReader:
             pieces = self._cutter.feed(block)
             while some := list(islice(pieces, PIECE)):
                 await asyncio.sleep(0)  # others have their turn, however big the log is
-                if shown := b"".join([self._of(piece) for piece in some]):
-                    yield shown
+                if content := b"".join([self._of(piece) for piece in some]):
+                    yield content
 
     def _of(self, piece: Piece) -> bytes:
         """What is shown of a line, or of a part of one."""
@@ -116,10 +116,10 @@ class LogReader:
 
     def _replaced(self, file: int) -> bool:
         try:
-            there = os.stat(self._source.path, follow_symlinks=False)
+            status = os.stat(self._source.path, follow_symlinks=False)
         except OSError:
             return False
-        return there.st_ino != os.fstat(file).st_ino
+        return status.st_ino != os.fstat(file).st_ino
 
     def _newer(self, file: int) -> int:
         """The file to go on with: a new one of that name once the old one was read."""
@@ -141,15 +141,15 @@ def _grown(file: int) -> bool:
 async def tail_start(file: int, lines: int) -> int:
     """Where the last lines of a file begin, so many as are wanted."""
     end = os.fstat(file).st_size
-    left, count, held = end, 0, b""
-    while left > 0 and count <= lines:
-        size = min(BLOCK_BYTES, left)
-        left -= size
-        held = os.pread(file, size, left)
+    start, count, block = end, 0, b""
+    while start > 0 and count <= lines:
+        size = min(BLOCK_BYTES, start)
+        start -= size
+        block = os.pread(file, size, start)
         await asyncio.sleep(0)
-        count += held.count(b"\n")
+        count += block.count(b"\n")
     at = 0
     while count > lines:
-        at = held.index(b"\n", at) + 1
+        at = block.index(b"\n", at) + 1
         count -= 1
-    return left + at
+    return start + at

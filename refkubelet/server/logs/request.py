@@ -117,35 +117,35 @@ def _time(value: str) -> datetime:
         return BEGINNING
     if "T" not in value or len(value) < len("2006-01-02T15:04:05Z"):
         raise ValueError(value)
-    found = datetime.fromisoformat(value)
-    if found.tzinfo is None:
+    time = datetime.fromisoformat(value)
+    if time.tzinfo is None:
         raise ValueError(value)
-    return found
+    return time
 
 
 def container_with_logs(pod: str, status: PodStatus, container: str, *, previous: bool) -> str:
     """The ID of the container whose log is wanted, as statuses have it (`containerd://ID`). Raises
     `LogError`."""
-    found = next((s for s in _statuses(status) if s.name == container), None)
+    container_status = next((s for s in _statuses(status) if s.name == container), None)
     where = f'container "{container}" in pod "{pod}"'
-    if found is None:
+    if container_status is None:
         raise LogError(f"{where} is not available")
-    state = found.state
-    before = found.lastState.terminated if found.lastState else None
+    state = container_status.state
+    before = container_status.lastState.terminated if container_status.lastState else None
     last = before.containerID if before is not None else None
     if previous:
         if not last:
             raise LogError(f"previous terminated {where} not found")
         return last
     if state is not None and state.running is not None:
-        return found.containerID or ""
+        return container_status.containerID or ""
     ended = state.terminated if state is not None else None
     if ended is not None or before is not None:
-        shown = (ended.containerID if ended is not None else None) or last
-        if not shown:
+        container_id = (ended.containerID if ended is not None else None) or last
+        if not container_id:
             raise LogError(f"{where} is terminated")
-        return shown
-    raise LogError(f"{where} is waiting to start{_why_waiting(found)}")
+        return container_id
+    raise LogError(f"{where} is waiting to start{_why_waiting(container_status)}")
 
 
 def _why_waiting(found: ContainerStatus) -> str:

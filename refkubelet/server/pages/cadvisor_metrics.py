@@ -52,7 +52,7 @@ def page(
     `sandboxes`: what the runtime tells of their traffic."""
     by_id = {row.container_id: row for row in usage}
     traffic = {row.sandbox_id: row.traffic for row in sandboxes if row.traffic is not None}
-    found = [
+    samples = [
         NamedSample("machine_cpu_cores", "gauge", (), float(machine.cpus)),
         NamedSample("machine_memory_bytes", "gauge", (), float(machine.memory_bytes)),
     ]
@@ -60,14 +60,14 @@ def page(
         for sandbox in pod.sandboxes:
             if sandbox.id in traffic:
                 labels = _labels(pod, cgroups, sandbox.id)
-                found += _of_sandbox(traffic[sandbox.id], labels)
+                samples += _of_sandbox(traffic[sandbox.id], labels)
         for container in pod.containers:
             row = by_id.get(container.id)
             if row is None:
                 continue
             labels = _labels(pod, cgroups, container.id, container.name, container.image)
-            found += _of_container(row, labels, container.created_at_ns)
-    return text_of(found)
+            samples += _of_container(row, labels, container.created_at_ns)
+    return text_of(samples)
 
 
 def _labels(

@@ -42,8 +42,8 @@ def _lines(text: str) -> float:
 
 def _key(name: str, divisor: int = 1) -> Reader:
     def read(text: str) -> float | None:
-        found = [line.split()[1] for line in text.splitlines() if line.startswith(f"{name} ")]
-        return int(found[0]) / divisor if found else None
+        values = [line.split()[1] for line in text.splitlines() if line.startswith(f"{name} ")]
+        return int(values[0]) / divisor if values else None
 
     return read
 
@@ -139,7 +139,7 @@ def page(
 ) -> str:
     """The text of this part. `pods`: those that run; `cgroups`: UID -> the pod's cgroup;
     `seen_ns`: now."""
-    found: list[NamedSample] = []
+    samples: list[NamedSample] = []
     for pod in pods:
         if pod.uid not in cgroups:
             continue
@@ -156,11 +156,11 @@ def page(
                 ("namespace", pod.namespace),
                 ("pod", pod.name),
             )
-            found.append(NamedSample("container_last_seen", "gauge", labels, seen_ns // NANO))
+            samples.append(NamedSample("container_last_seen", "gauge", labels, seen_ns // NANO))
             for metric, value in counted(machine, f"{cgroups[pod.uid]}/{name}"):
                 kind: Kind = "counter" if metric.endswith("_total") else "gauge"
-                found.append(NamedSample(metric, kind, labels, value))
-    return text_of(found)
+                samples.append(NamedSample(metric, kind, labels, value))
+    return text_of(samples)
 
 
 def counted(machine: Machine, path: str) -> Iterator[tuple[str, float]]:

@@ -30,12 +30,15 @@ class Pages:
     host: ServerHost
 
     async def pods(self, request: Request, route: Route) -> Answer:
+        """/pods: the pods of all sources, as a PodList."""
         return as_json(pod_list(self.host.pods()))
 
     async def running_pods(self, request: Request, route: Route) -> Answer:
+        """/runningpods/: the pods that the runtime runs, as a PodList."""
         return as_json(running_list(await self.host.running_pods()))
 
     async def summary(self, request: Request, route: Route) -> Answer:
+        """/stats/summary; 500 with the reason if it cannot be made."""
         short = request.every("only_cpu_and_memory") == ("true",)
         try:
             return as_json(await self.host.summary(only_cpu_and_memory=short))
@@ -44,29 +47,36 @@ class Pages:
             return text(f"Internal Error: {problem}", 500)
 
     async def metrics(self, request: Request, route: Route) -> Answer:
+        """/metrics."""
         return _metrics(await self.host.metrics())
 
     async def probe_metrics(self, request: Request, route: Route) -> Answer:
+        """/metrics/probes."""
         return _metrics(self.host.probe_metrics())
 
     async def cadvisor_metrics(self, request: Request, route: Route) -> Answer:
+        """/metrics/cadvisor."""
         return _metrics(await self.host.cadvisor_metrics())
 
     async def resource_metrics(self, request: Request, route: Route) -> Answer:
+        """/metrics/resource; without a summary it says only that there was an error."""
         try:
-            found: Json | None = await self.host.summary(only_cpu_and_memory=True)
+            summary: Json | None = await self.host.summary(only_cpu_and_memory=True)
         except Exception as problem:
             log.warning("cannot make /metrics/resource: %s", problem)
-            found = None
-        return _metrics(page(found))
+            summary = None
+        return _metrics(page(summary))
 
     async def healthz(self, request: Request, route: Route) -> Answer:
+        """/healthz: all checks together."""
         return all_checks(self.host.checks, request)
 
     async def healthz_one(self, request: Request, route: Route) -> Answer:
+        """/healthz/NAME: one check."""
         return one_check(self.host.checks, request)
 
     async def configz(self, request: Request, route: Route) -> Answer:
+        """/configz: the configuration, with its defaults."""
         return as_json({"kubeletconfig": self.host.configz()})
 
 

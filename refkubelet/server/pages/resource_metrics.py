@@ -64,8 +64,8 @@ def _of(prefix: str, part: Json, labels: tuple[tuple[str, str], ...]) -> Iterato
         value = measured.get(field)
         if value is None:
             continue
-        shown = value / NANO if field == "usageCoreNanoSeconds" else float(value)
-        yield NamedSample(f"{prefix}_{name}", kind, labels, shown, _ms(measured.get("time")))
+        sample_value = value / NANO if field == "usageCoreNanoSeconds" else float(value)
+        yield NamedSample(f"{prefix}_{name}", kind, labels, sample_value, _ms(measured.get("time")))
 
 
 def _start(container: Json, labels: tuple[tuple[str, str], ...]) -> Iterator[NamedSample]:
@@ -76,10 +76,10 @@ def _start(container: Json, labels: tuple[tuple[str, str], ...]) -> Iterator[Nam
 
 def _swap_limit(container: Json, labels: tuple[tuple[str, str], ...]) -> Iterator[NamedSample]:
     swap = container.get("swap") or {}
-    used, left = swap.get("swapUsageBytes"), swap.get("swapAvailableBytes")
-    if used is not None and left is not None:
+    used, free = swap.get("swapUsageBytes"), swap.get("swapAvailableBytes")
+    if used is not None and free is not None:
         yield NamedSample(
-            "container_swap_limit_bytes", "gauge", labels, float(used + left), _ms(swap.get("time"))
+            "container_swap_limit_bytes", "gauge", labels, float(used + free), _ms(swap.get("time"))
         )
 
 
@@ -89,9 +89,9 @@ def _ms(time: str | None) -> int | None:
 
 def page(summary: Json | None) -> str:
     """The text of the page; None: the summary could not be made (SRV-031.2)."""
-    found = [] if summary is None else list(samples(summary))
-    found.append(NamedSample("resource_scrape_error", "gauge", (), float(summary is None)))
-    return text_of(found)
+    samples_shown = [] if summary is None else list(samples(summary))
+    samples_shown.append(NamedSample("resource_scrape_error", "gauge", (), float(summary is None)))
+    return text_of(samples_shown)
 
 
 def text_of(found: list[NamedSample]) -> str:

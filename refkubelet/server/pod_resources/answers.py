@@ -86,7 +86,7 @@ class PodResourcesLister:
 
     def _pod_alpha(self, pod: Pod) -> Any:
         name, namespace = name_and_namespace(pod)
-        given = self.devices.given if self.devices is not None else lambda pod_uid, name: ()
+        devices_of = self.devices.given if self.devices is not None else lambda pod_uid, name: ()
         return alpha.PodResources(
             name=name,
             namespace=namespace,
@@ -95,7 +95,7 @@ class PodResourcesLister:
                     name=container.name,
                     devices=[
                         alpha.ContainerDevices(resource_name=resource, device_ids=[device])
-                        for resource, device, _ in given(uid(pod), container.name)
+                        for resource, device, _ in devices_of(uid(pod), container.name)
                     ],
                 )
                 for container in pod.spec.containers

@@ -49,44 +49,50 @@ class Commands:
     host: ServerHost
 
     async def exec(self, request: Request, route: Route) -> Answer:
+        """/exec: run a command in a container, with streams to the client."""
+
         async def address() -> str:
-            wanted = _wanted(request)
-            found = await self._running(self._pod(route), route.parts["container"])
-            url = await self.host.streams.exec(found.id, request.every("command"), wanted)
+            streams = _wanted(request)
+            listed = await self._running(self._pod(route), route.parts["container"])
+            url = await self.host.streams.exec(listed.id, request.every("command"), streams)
             self._count(request, "exec", by_websocket=is_closable(request))
             return url
 
         return await _joined(request, address)
 
     async def attach(self, request: Request, route: Route) -> Answer:
+        """/attach: streams to and from the first process of a container."""
+
         async def address() -> str:
-            wanted = _wanted(request)
+            streams = _wanted(request)
             pod, name = self._pod(route), route.parts["container"]
-            found = await self._container(pod, name)
-            if found is None:
+            listed = await self._container(pod, name)
+            if listed is None:
                 raise _failure(f"container {name} not found in pod {full_name(pod)}")
             pod_uid = route.parts.get("uid")
             if pod_uid and self.host.static_uid(pod_uid) != uid(pod):
                 raise _failure(f"pod {full_name(pod)} not found")
             tty = any(c.name == name and c.tty for c in all_containers(pod))
-            wanted = Wanted(wanted.stdin, wanted.stdout, wanted.stderr, tty)
-            url = await self.host.streams.attach(found.id, wanted)
+            streams = Wanted(streams.stdin, streams.stdout, streams.stderr, tty)
+            url = await self.host.streams.attach(listed.id, streams)
             self._count(request, "attach", by_websocket=is_closable(request))
             return url
 
         return await _joined(request, address)
 
     async def port_forward(self, request: Request, route: Route) -> Answer:
+        """/portForward: streams to ports of a pod."""
+
         async def address() -> str:
             ports = () if is_tunnelled(request) else ports_of(request)
             pod = self._pod(route)
             pod_uid = route.parts.get("uid")
             if pod_uid and uid(pod) != pod_uid:
                 raise Refusal(text("pod not found", 404))
-            found = await self._runtime_pod(pod)
-            if found is None:
+            runtime_pod = await self._runtime_pod(pod)
+            if runtime_pod is None:
                 raise _failure(f'pod not found ("{full_name(pod)}")')
-            ready = [s for s in found.sandboxes if s.state is SandboxState.READY]
+            ready = [s for s in runtime_pod.sandboxes if s.state is SandboxState.READY]
             if not ready:
                 raise _failure(f'failed to find sandboxID for pod "{full_name(pod)}"')
             newest = max(ready, key=lambda sandbox: sandbox.created_at_ns)
@@ -105,8 +111,8 @@ class Commands:
         """Run `cmd` to its end; the answer is its output, or 500 with why it failed."""
         command = request.first("cmd").split(" ")
         try:
-            found = await self._running(self._pod(route), route.parts["container"])
-            result = await self.host.client.exec_sync(found.id, command)
+            listed = await self._running(self._pod(route), route.parts["container"])
+            result = await self.host.client.exec_sync(listed.id, command)
         except Refusal as refusal:
             return refusal.answer
         except CriCallError as problem:
@@ -136,10 +142,10 @@ class Commands:
         file = f"checkpoint-{full_name(pod)}-{name}-{time}.tar"
         place = f"{self.host.checkpoints}/{file}"
         try:
-            found = await self._container(pod, name)
-            if found is None:
+            listed = await self._container(pod, name)
+            if listed is None:
                 raise _failure(f"container {name} not found")
-            await self.host.streams.checkpoint(found.id, place, timeout_s)
+            await self.host.streams.checkpoint(listed.id, place, timeout_s)
         except (CriCallError, Refusal) as problem:
             pod_name, namespace = name_and_namespace(pod)
             why = f"checkpointing of {namespace}/{pod_name}/{name} failed ({problem})"
@@ -161,15 +167,15 @@ class Commands:
         return next((p for p in pods if (p.name, p.namespace) == (name, namespace)), None)
 
     async def _container(self, pod: Pod, name: str) -> ListedContainer | None:
-        found = await self._runtime_pod(pod)
-        return next((c for c in found.containers if c.name == name), None) if found else None
+        of_pod = await self._runtime_pod(pod)
+        return next((c for c in of_pod.containers if c.name == name), None) if of_pod else None
 
     async def _running(self, pod: Pod, name: str) -> ListedContainer:
         """Raises `Refusal` if no container of that name runs."""
-        found = await self._container(pod, name)
-        if found is None:
+        listed = await self._container(pod, name)
+        if listed is None:
             raise _failure(f'container not found ("{name}")')
-        return found
+        return listed
 
 
 async def _joined(request: Request, address: Callable[[], Awaitable[str]]) -> Answer:
@@ -205,15 +211,15 @@ def _is_int64(value: str) -> bool:
 def _wanted(request: Request) -> Wanted:
     """The streams of exec and attach. Raises `Refusal` if there is none (SRV-025.2)."""
     tty = request.first("tty") == "1"
-    wanted = Wanted(
+    streams = Wanted(
         stdin=request.first("input") == "1",
         stdout=request.first("output") == "1",
         stderr=request.first("error") == "1" and not tty,
         tty=tty,
     )
-    if not (wanted.stdin or wanted.stdout or wanted.stderr):
+    if not (streams.stdin or streams.stdout or streams.stderr):
         raise Refusal(text(NO_STREAMS, 400))
-    return wanted
+    return streams
 
 
 def is_closable(request: Request) -> bool:

@@ -79,8 +79,8 @@ def _header_lines(request: Request) -> Iterator[str]:
     for name, value in request.headers.items():
         if name in _SKIPPED:
             continue
-        for one in value.split(",") if name == PROTOCOLS else (value,):
-            yield f"{name}: {one.strip()}"
+        for header_value in value.split(",") if name == PROTOCOLS else (value,):
+            yield f"{name}: {header_value.strip()}"
 
 
 def _status(head: bytes) -> int:

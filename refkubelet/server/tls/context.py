@@ -143,7 +143,7 @@ def _trust(context: ssl.SSLContext, authority: str) -> None:
 
 def _state(path: str | Path) -> tuple[int, int, int] | None:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_size

@@ -54,11 +54,11 @@ def version_of(name: str) -> TLSVersion:
 
 def cipher_string(names: Iterable[str]) -> str:
     """What OpenSSL is told of the suites below TLS 1.3; "": its defaults. Raises ValueError."""
-    found: list[str] = []
+    suites: list[str] = []
     for name in names:
         if name in OF_TLS13:
             continue
         if name not in SUITES:
             raise ValueError(f"Cipher suite {name} not supported or doesn't exist")
-        found.append(SUITES[name])
-    return ":".join(dict.fromkeys(found))
+        suites.append(SUITES[name])
+    return ":".join(dict.fromkeys(suites))

@@ -54,12 +54,12 @@ def make_pair(host_name: str, clock: Clock) -> tuple[bytes, bytes]:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import rsa
 
-    now = datetime.fromtimestamp(clock.wall_ns() // 10**9, UTC)
+    moment = datetime.fromtimestamp(clock.wall_ns() // 10**9, UTC)
     authority_key = rsa.generate_private_key(public_exponent=65537, key_size=KEY_BITS)
     key = rsa.generate_private_key(public_exponent=65537, key_size=KEY_BITS)
-    stamp = int(now.timestamp())
-    authority = _authority(f"{host_name}-ca@{stamp}", authority_key, now)
-    own = _server(f"{host_name}@{stamp}", host_name, key, (authority, authority_key), now)
+    stamp = int(moment.timestamp())
+    authority = _authority(f"{host_name}-ca@{stamp}", authority_key, moment)
+    own = _server(f"{host_name}@{stamp}", host_name, key, (authority, authority_key), moment)
     pem = serialization.Encoding.PEM
     chain = own.public_bytes(pem) + authority.public_bytes(pem)
     secret = key.private_bytes(

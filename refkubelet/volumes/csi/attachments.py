@@ -99,17 +99,17 @@ class Attachments:
         """What the controller says of the attached volume. Raises `MountFailed`."""
         name = attachment_name(mount.handle, mount.driver, self._node_name)
         try:
-            found = await self._api.get_volume_attachment(name)
+            attachment = await self._api.get_volume_attachment(name)
         except ApiError as error:
             raise MountFailed(
                 WAIT_FOR_ATTACH,
                 f"volume {mount.handle} has GET error for volume attachment {name}: "
                 f"{error.message}",
             ) from None
-        problem = attachment_problem(found, mount.handle, name)
+        problem = attachment_problem(attachment, mount.handle, name)
         if problem is not None:
             raise MountFailed(WAIT_FOR_ATTACH, problem)
-        status = found.status
+        status = attachment.status
         return dict(status.attachmentMetadata or {}) if status is not None else {}
 
 

@@ -43,7 +43,7 @@ class CsiSockets(Protocol):
     """The way to the sockets of CSI drivers."""
 
     def connect(self, path: str) -> CsiConnection:
-        """Raises OSError if nothing listens there."""
+        """The socket of a driver. Raises OSError if nothing listens there."""
         ...
 
 

@@ -51,10 +51,10 @@ class CsiDrivers:
 
     def client(self, driver: str) -> CsiClient:
         """The way to a driver. Raises `NoDriver`."""
-        known = self._known.get(driver)
-        if known is None:
+        registered = self._known.get(driver)
+        if registered is None:
             raise NoDriver(f"driver name {driver} not found in the list of registered CSI drivers")
-        return CsiClient(self._sockets, known.endpoint)
+        return CsiClient(self._sockets, registered.endpoint)
 
     def validate(self, driver: str, endpoint: str, versions: Sequence[str]) -> None:
         """Raises `DriverRefused` for one that cannot be used."""
@@ -71,13 +71,13 @@ class CsiDrivers:
         self._known[driver] = _Registered(endpoint, version)
         try:
             info = await self.client(driver).call("NodeGetInfo", api.NodeGetInfoRequest())
-            here = DriverOnNode(
+            on_node = DriverOnNode(
                 name=driver,
                 node_id=info.node_id,
                 max_volumes=info.max_volumes_per_node,
                 topology=dict(info.accessible_topology.segments),
             )
-            await self._node_info.install(here)
+            await self._node_info.install(on_node)
         except (CsiError, NodeInfoError) as error:
             await self.let_go(driver)
             raise DriverRefused(str(error)) from None
@@ -99,15 +99,15 @@ class CsiDrivers:
         try:
             version = highest_supported(versions)
         except VersionError as error:
-            shown = " ".join(map(quoted, versions))
+            listed = " ".join(map(quoted, versions))
             raise DriverRefused(
-                f"{failed} None of the versions specified [{shown}] are supported. err={error}"
+                f"{failed} None of the versions specified [{listed}] are supported. err={error}"
             ) from None
-        known = self._known.get(driver)
-        if known is not None and known.version >= version:
-            shown = quoted(shown_version(known.version))
+        registered = self._known.get(driver)
+        if registered is not None and registered.version >= version:
+            listed = quoted(shown_version(registered.version))
             raise DriverRefused(
                 f"{failed} Another driver with the same name is already registered with a higher "
-                f"supported version: {shown}"
+                f"supported version: {listed}"
             )
         return version

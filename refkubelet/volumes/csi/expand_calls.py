@@ -56,8 +56,8 @@ class ExpandCalls:
         try:
             capabilities = await client.capabilities()
         except CsiError as error:
-            what = "Expander.NodeExpand failed to check if node supports expansion"
-            raise ExpandFailed(f"{what} : {error}") from None
+            complaint = "Expander.NodeExpand failed to check if node supports expansion"
+            raise ExpandFailed(f"{complaint} : {error}") from None
         if EXPAND_VOLUME not in capabilities:
             text = f"NodeExpand is not supported by the CSI driver {mount.driver}"
             raise CannotExpand(text)

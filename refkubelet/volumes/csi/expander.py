@@ -131,23 +131,23 @@ class Expander:
         that the pod only reads stays as it is."""
         if claimed.read_only:
             return
-        known = self._note(claimed)
-        if known.task is None and not known.in_use and known.shall_grow():
-            work = _Work(pod, claimed, csi_mount_of_claim(claimed), known)
+        state = self._note(claimed)
+        if state.task is None and not state.in_use and state.shall_grow():
+            work = _Work(pod, claimed, csi_mount_of_claim(claimed), state)
             name = f"expansion of volume {work.mount.unique_name}"
-            known.pod_uid = uid(pod)
-            known.task = asyncio.create_task(self._until_done(work), name=name)
-            known.task.add_done_callback(known.is_over)
+            state.pod_uid = uid(pod)
+            state.task = asyncio.create_task(self._until_done(work), name=name)
+            state.task.add_done_callback(state.is_over)
 
     async def during_mount(self, pod: Pod, claimed: ClaimedVolume) -> None:
         """Make the volume larger that was just published, if it shall be; the caller has its lock.
         Raises `MountFailed`."""
-        known = self._note(claimed)
-        if not is_larger(known.capacity, size_of(claimed.claim)):
+        state = self._note(claimed)
+        if not is_larger(state.capacity, size_of(claimed.claim)):
             return
         try:
             claim = await self._claim(claimed)
-            if not is_larger(known.capacity, size_of(claim)):
+            if not is_larger(state.capacity, size_of(claim)):
                 return
             if claimed.read_only:
                 text = (
@@ -155,19 +155,19 @@ class Expander:
                 )
                 self._tell(pod, claim, "Warning", NOT_RESIZED, text)
                 return
-            work = _Work(pod, claimed, csi_mount_of_claim(claimed), known)
+            work = _Work(pod, claimed, csi_mount_of_claim(claimed), state)
             await self._node_part(work, claim)
         except ExpandFailed as error:
             raise MountFailed(WHILE_EXPANDING, str(error)) from None
 
     def leave(self, pod_uid: str) -> None:
         """The pod ends: a call to its driver is not given up, but none follows."""
-        for known in self._volumes.values():
-            if known.task is not None and known.pod_uid == pod_uid:
-                known.pod_uid = ""
-                if not known.is_asked:
-                    known.task.cancel()
-                    known.task = None
+        for state in self._volumes.values():
+            if state.task is not None and state.pod_uid == pod_uid:
+                state.pod_uid = ""
+                if not state.is_asked:
+                    state.task.cancel()
+                    state.task = None
 
     def forget(self, is_wanted: Callable[[str], bool]) -> None:
         """Forget the volumes that no pod wants, by their unique names."""
@@ -176,7 +176,7 @@ class Expander:
 
     async def stop(self) -> None:
         """End all tasks."""
-        tasks = [known.task for known in self._volumes.values() if known.task is not None]
+        tasks = [state.task for state in self._volumes.values() if state.task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -187,38 +187,38 @@ class Expander:
         """Remember what the volume has on this node, which is what its claim has when the first pod
         wants it, and what its persistent volume has now."""
         name = csi_mount_of_claim(claimed).unique_name
-        known = self._volumes.setdefault(name, _Volume())
-        if known.size == "0":
-            known.size = size_of(claimed.claim)
-        known.capacity = capacity_of(claimed.persistent)
-        return known
+        state = self._volumes.setdefault(name, _Volume())
+        if state.size == "0":
+            state.size = size_of(claimed.claim)
+        state.capacity = capacity_of(claimed.persistent)
+        return state
 
     async def _until_done(self, work: _Work) -> None:
         """Try until it is done, the driver wants the volume to be free, or the pod has ended."""
-        known = work.known
+        state = work.known
         retry: Retry | None = None
-        while not await self._tried(work) and not known.in_use and known.pod_uid:
+        while not await self._tried(work) and not state.in_use and state.pod_uid:
             retry = failed(retry, self._clock.monotonic_s())
             await self._clock.sleep(retry.delay_s)
 
     async def _tried(self, work: _Work) -> bool:
         """Try once; whether nothing is left to do. A failure is told to the pod."""
-        what = f"volume {work.mount.unique_name} is not made larger"
+        complaint = f"volume {work.mount.unique_name} is not made larger"
         try:
             async with self._lock(work.mount.unique_name):
                 if not work.known.pod_uid or not work.known.shall_grow():
                     return True  # the pod has ended meanwhile, or another one has had it done
                 work.known.is_asked = True
-                done = await self._node_part(work, await self._claim(work.claimed))
+                is_done = await self._node_part(work, await self._claim(work.claimed))
         except Exception as error:
-            self._complaints.failed(what, error, ExpandFailed)
+            self._complaints.failed(complaint, error, ExpandFailed)
             text = f'NodeExpandVolume.NodeExpandVolume failed for volume "{work.mount.name}" : '
             self._recorder.pod_event(work.pod, "Warning", FAILED, f"{text}{error}")
             return False
         finally:
             work.known.is_asked = False
-        self._complaints.over(what)
-        return done
+        self._complaints.over(complaint)
+        return is_done
 
     async def _node_part(self, work: _Work, claim: PersistentVolumeClaim) -> bool:
         """Do what the claim leaves to the node; whether nothing is left to do. Raises
@@ -247,11 +247,11 @@ class Expander:
         text = f'MountVolume.NodeExpandVolume succeeded for volume "{work.mount.name}" '
         self._tell(work.pod, claim, "Normal", SUCCEEDED, f"{text}{self._node_name}")
         if todo.report is Report.ALL:
-            what = "mountVolume.NodeExpandVolume update pvc status failed: "
-            await self._patch(claim, marked_finished(claim, todo.size), what)
+            complaint = "mountVolume.NodeExpandVolume update pvc status failed: "
+            await self._patch(claim, marked_finished(claim, todo.size), complaint)
         elif todo.report is Report.END and is_larger(todo.size, size_of(claim)):
-            what = "mountVolume.NodeExpandVolume update PVC status failed : "
-            await self._patch(claim, marked_finished(claim, todo.size), what)
+            complaint = "mountVolume.NodeExpandVolume update PVC status failed : "
+            await self._patch(claim, marked_finished(claim, todo.size), complaint)
 
     async def _has_failed(
         self, known: _Volume, claim: PersistentVolumeClaim, todo: Expansion, error: ExpandFailed
@@ -260,9 +260,9 @@ class Expander:
         if error.is_told and todo.report is not Report.END:
             unwanted = known.has_failed and not is_same(wish_of(claim), todo.size)
             infeasible = error.code in INFEASIBLE_CODES or unwanted
-            now = format_rfc3339(self._clock.wall_ns())
+            moment = format_rfc3339(self._clock.wall_ns())
             known.has_failed = True
-            patch = marked_failed(claim, str(error), now, infeasible=infeasible)
+            patch = marked_failed(claim, str(error), moment, infeasible=infeasible)
             try:
                 await self._patch(claim, patch)
             except ExpandFailed as unwritten:  # what the driver said matters more

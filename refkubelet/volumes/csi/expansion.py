@@ -130,7 +130,7 @@ def marked_finished(claim: PersistentVolumeClaim, size: str) -> Patch:
     change: dict[str, Any] = {"capacity": {STORAGE: size}}
     if (_status(claim).allocatedResourceStatuses or {}).keys() & {STORAGE}:
         change["allocatedResourceStatuses"] = {STORAGE: None}
-    over = [one.type for one in _status(claim).conditions or () if one.type in RESIZE_CONDITIONS]
+    over = [c.type for c in _status(claim).conditions or () if c.type in RESIZE_CONDITIONS]
     if over:
         change["conditions"] = [{"$patch": "delete", "type": kind} for kind in over]
     return _patch(claim, change)
@@ -143,7 +143,7 @@ def marked_failed(claim: PersistentVolumeClaim, why: str, now: str, *, infeasibl
     if infeasible:
         change["allocatedResourceStatuses"] = {STORAGE: INFEASIBLE}
     conditions = _status(claim).conditions or ()
-    if not any(one.type == RESIZE_ERROR and one.status == "True" for one in conditions):
+    if not any(c.type == RESIZE_ERROR and c.status == "True" for c in conditions):
         condition = {
             "type": RESIZE_ERROR,
             "status": "True",

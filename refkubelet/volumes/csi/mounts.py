@@ -115,14 +115,14 @@ def is_attachable(mount: CsiMount, driver: CSIDriver | None) -> bool:
 
 def mode_refusal(mount: CsiMount, driver: CSIDriver | None) -> str | None:
     """Why the driver is not for such volumes; None: it is."""
-    spec, wanted = driver_spec(driver), f'volume mode "{mount.mode}" not supported by driver'
+    spec, refusal = driver_spec(driver), f'volume mode "{mount.mode}" not supported by driver'
     if spec is None:
-        return f"{wanted} {mount.driver} (no CSIDriver object)" if mount.is_inline else None
+        return f"{refusal} {mount.driver} (no CSIDriver object)" if mount.is_inline else None
     modes = spec.volumeLifecycleModes or []
     if mount.mode in modes:
         return None
-    shown = " ".join(f'"{mode}"' for mode in modes)
-    return f"{wanted} {mount.driver} (only supports [{shown}])"
+    modes_text = " ".join(f'"{mode}"' for mode in modes)
+    return f"{refusal} {mount.driver} (only supports [{modes_text}])"
 
 
 def belongs_to_group(mount: CsiMount, driver: CSIDriver | None) -> bool:

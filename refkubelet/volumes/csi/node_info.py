@@ -150,31 +150,31 @@ class CsiNodeInfo:
 
     async def _initialize(self) -> None:
         await self._know_owner()
-        found = await self._get()
-        if found is None:
+        csi_node = await self._get()
+        if csi_node is None:
             await self._create()
             return
-        await self._check_owner(found)
-        changed = with_migrated(found)
-        if changed != found:
+        await self._check_owner(csi_node)
+        changed = with_migrated(csi_node)
+        if changed != csi_node:
             await self._api.replace_csi_node(changed)
 
     async def _install(self, driver: DriverOnNode) -> None:
         await self._know_owner()
-        found = await self._get() or await self._create()
-        await self._check_owner(found)
-        changed = with_driver(found, driver)
-        if changed != found:
+        csi_node = await self._get() or await self._create()
+        await self._check_owner(csi_node)
+        changed = with_driver(csi_node, driver)
+        if changed != csi_node:
             await self._api.replace_csi_node(changed)
 
     async def _uninstall(self, driver: str) -> None:
         await self._know_owner()
-        found = await self._get()
-        if found is None:
+        csi_node = await self._get()
+        if csi_node is None:
             return
-        await self._check_owner(found)
-        changed = without_driver(found, driver)
-        if changed != found:
+        await self._check_owner(csi_node)
+        changed = without_driver(csi_node, driver)
+        if changed != csi_node:
             await self._api.replace_csi_node(changed)
 
     async def _know_owner(self) -> None:

@@ -55,8 +55,8 @@ def new_csi_node(node_name: str, node_uid: str) -> dict[str, Any]:
 def is_owned_by(csi_node: Mapping[str, Any], node_name: str, node_uid: str) -> bool:
     """Whether CSINode is of the Node with that UID, not of an earlier one."""
     owners = (csi_node.get("metadata") or {}).get("ownerReferences") or []
-    wanted = ("Node", node_name, node_uid)
-    return any((o.get("kind"), o.get("name"), o.get("uid")) == wanted for o in owners)
+    owner = ("Node", node_name, node_uid)
+    return any((o.get("kind"), o.get("name"), o.get("uid")) == owner for o in owners)
 
 
 def with_migrated(csi_node: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,18 +75,18 @@ def with_driver(csi_node: Mapping[str, Any], driver: DriverOnNode) -> dict[str, 
     if driver.max_volumes > 0:
         entry["allocatable"] = {"count": min(driver.max_volumes, MAX_COUNT)}
     entry["topologyKeys"] = sorted(driver.topology) or None
-    found = (csi_node.get("spec") or {}).get("drivers") or []
-    if any(_normal(d) == _normal(entry) for d in found):
+    drivers = (csi_node.get("spec") or {}).get("drivers") or []
+    if any(_normal(d) == _normal(entry) for d in drivers):
         return with_migrated(csi_node)
-    return with_migrated(_with_drivers(csi_node, [*_others(found, driver.name), entry]))
+    return with_migrated(_with_drivers(csi_node, [*_others(drivers, driver.name), entry]))
 
 
 def without_driver(csi_node: Mapping[str, Any], driver: str) -> dict[str, Any]:
     """CSINode without the driver."""
-    found = (csi_node.get("spec") or {}).get("drivers") or []
-    if all(d.get("name") != driver for d in found):
+    drivers = (csi_node.get("spec") or {}).get("drivers") or []
+    if all(d.get("name") != driver for d in drivers):
         return dict(csi_node)
-    return _with_drivers(csi_node, _others(found, driver))
+    return _with_drivers(csi_node, _others(drivers, driver))
 
 
 def driver_patch(node: Mapping[str, Any], driver: DriverOnNode) -> dict[str, Any]:
@@ -112,8 +112,8 @@ def removal_patch(node: Mapping[str, Any], driver: str) -> dict[str, Any]:
     ids = _node_ids(node.get("metadata") or {})
     if driver not in ids:
         return {}
-    left = {name: node_id for name, node_id in ids.items() if name != driver}
-    return {"metadata": {"annotations": _annotation(left) if left else {NODE_IDS: None}}}
+    remaining = {name: node_id for name, node_id in ids.items() if name != driver}
+    return {"metadata": {"annotations": _annotation(remaining) if remaining else {NODE_IDS: None}}}
 
 
 def _annotation(ids: Mapping[str, str]) -> dict[str, str]:
@@ -124,12 +124,12 @@ def _node_ids(metadata: Mapping[str, Any]) -> dict[str, str]:
     """The node IDs by driver. Raises `NodeInfoError` for what is no such annotation."""
     text = (metadata.get("annotations") or {}).get(NODE_IDS) or "{}"
     try:
-        found = json.loads(text)
+        ids = json.loads(text)
     except (ValueError, RecursionError) as error:
-        found = error
-    if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
+        ids = error
+    if not isinstance(ids, dict) or not all(isinstance(v, str) for v in ids.values()):
         raise NodeInfoError(f'failed to parse node\'s "{NODE_IDS}" annotation value ("{text}")')
-    return found
+    return ids
 
 
 def _normal(entry: Mapping[str, Any]) -> dict[str, Any]:

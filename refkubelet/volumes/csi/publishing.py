@@ -158,13 +158,13 @@ class Publishing:
 
     async def _token_text(self, pod: Pod, requests: Collection[Any]) -> str:
         """The tokens by audience, as JSON. Raises `MountFailed`."""
-        found = {}
-        for wanted in requests:
-            audience = wanted.audience or ""
+        tokens = {}
+        for token_request in requests:
+            audience = token_request.audience or ""
             try:
-                token = await self._tokens.token(pod, audience, wanted.expirationSeconds)
+                token = await self._tokens.token(pod, audience, token_request.expirationSeconds)
             except ApiError as error:
                 raise MountFailed(SET_UP, told(f"{NO_TOKENS}: {error.message}")) from None
             expires = token.expires.strftime("%Y-%m-%dT%H:%M:%SZ")
-            found[audience] = {"token": token.text, "expirationTimestamp": expires}
-        return json.dumps({a: found[a] for a in sorted(found)}, separators=(",", ":"))
+            tokens[audience] = {"token": token.text, "expirationTimestamp": expires}
+        return json.dumps({a: tokens[a] for a in sorted(tokens)}, separators=(",", ":"))

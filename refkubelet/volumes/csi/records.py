@@ -99,30 +99,30 @@ def remove_leftovers(root_dir: str, pod_uid: str) -> None:
 def records_of_pods(root_dir: str) -> tuple[list[VolumeRecord], bool]:
     """The volumes of all pods that have a directory, and whether these are all: something that is
     mounted has no record that can be read, and may be any volume."""
-    found: list[VolumeRecord] = []
+    records: list[VolumeRecord] = []
     all_read = True
     for directory in directories_in(os.path.join(root_dir, "pods")):
         name = os.path.basename(directory)
         if name.startswith(GOING):
             continue
         try:
-            found += pod_records(root_dir, name)
+            records += pod_records(root_dir, name)
         except OSError as error:
             all_read = False
             log.warning("%s", error)
-    return found, all_read
+    return records, all_read
 
 
 def device_records(root_dir: str) -> list[VolumeRecord]:
     """The volumes that are staged; what cannot be read is left out."""
-    found: list[VolumeRecord] = []
+    records: list[VolumeRecord] = []
     for driver in directories_in(devices_dir(root_dir)):
         for directory in directories_in(driver):
             try:
-                found += _records([(directory, staging_path(directory))])
+                records += _records([(directory, staging_path(directory))])
             except OSError as error:
                 log.warning("%s", error)
-    return found
+    return records
 
 
 def remove_mount(record: VolumeRecord) -> None:

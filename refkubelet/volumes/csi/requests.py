@@ -32,9 +32,9 @@ _FINER_MODES: Final = _MODES | {
 def capability_names(answer: Any) -> frozenset[str]:
     """What a driver can do, from its NodeGetCapabilities."""
     kinds = api.NodeServiceCapability.RPC.Type
-    known = {number: name for name, number in kinds.items()}
-    asked = (found.rpc.type for found in answer.capabilities if found.HasField("rpc"))
-    return frozenset(known[number] for number in asked if number in known)
+    names = {number: name for name, number in kinds.items()}
+    types = (c.rpc.type for c in answer.capabilities if c.HasField("rpc"))
+    return frozenset(names[number] for number in types if number in names)
 
 
 def access_mode(mode: str, capabilities: Collection[str]) -> str:

@@ -33,9 +33,9 @@ async def secret_data(reader: SecretReader, key: SecretKey | None) -> dict[str, 
         return {}
     namespace, name = key
     try:
-        found = await reader.get_secret(namespace, name)
+        secret = await reader.get_secret(namespace, name)
     except ApiError as error:
         why = f"failed to find the secret {name} in the namespace {namespace} with error: "
         raise NoSecret(told(f"{why}{error.message}")) from None
-    data = found.data or {}
+    data = secret.data or {}
     return {key: base64.b64decode(value).decode("utf-8", "replace") for key, value in data.items()}

@@ -61,10 +61,10 @@ class Staging:
 
     def lock(self, name: str) -> asyncio.Lock:
         """Held by all that is done with the volume of that unique name."""
-        found = self._locks.get(name)
-        if found is None:
-            found = self._locks[name] = asyncio.Lock()
-        return found
+        lock = self._locks.get(name)
+        if lock is None:
+            lock = self._locks[name] = asyncio.Lock()
+        return lock
 
     async def stage(
         self,
@@ -137,16 +137,16 @@ class Staging:
 
     async def _ended(self, record: VolumeRecord) -> bool:
         """Try to unstage the volume; whether that was done, or a pod wants it."""
-        name, what = record.unique_name, f"volume {record.unique_name} stays staged"
+        name, complaint = record.unique_name, f"volume {record.unique_name} stays staged"
         async with self.lock(name):
             if self._use.is_wanted(name):
                 return True
             try:
                 await self._unstage(record)
             except Exception as error:
-                self._complaints.failed(what, error, *EXPECTED)
+                self._complaints.failed(complaint, error, *EXPECTED)
                 return False
-        self._complaints.over(what)
+        self._complaints.over(complaint)
         return True
 
     async def _unstage(self, record: VolumeRecord) -> None:

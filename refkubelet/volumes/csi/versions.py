@@ -27,15 +27,15 @@ def parse_version(text: str) -> Version:
     >>> parse_version("v1.12.0-rc1")
     (1, 12, 0)
     """
-    found = _NUMBERS.match(text)
-    if found is None:
+    match = _NUMBERS.match(text)
+    if match is None:
         raise VersionError(f"could not parse {quoted(text)} as version")
-    numbers = found[1].split(".")
+    numbers = match[1].split(".")
     if len(numbers) < 2:
         raise VersionError(f"illegal version string {quoted(text)}")
     if numbers[0].startswith("0") and numbers[0] != "0":
-        shown = f"{quoted(numbers[0])} in {quoted(text)}"
-        raise VersionError(f"illegal zero-prefixed version component {shown}")
+        component = f"{quoted(numbers[0])} in {quoted(text)}"
+        raise VersionError(f"illegal zero-prefixed version component {component}")
     return tuple(map(int, numbers))
 
 
@@ -45,7 +45,7 @@ def highest_supported(versions: Sequence[str]) -> Version:
     >>> highest_supported(["1.0.0", "1.2", "2.0.0"])
     (1, 2)
     """
-    known: list[Version] = []
+    supported: list[Version] = []
     problem = "<nil>"
     for text in reversed(versions):
         try:
@@ -54,16 +54,16 @@ def highest_supported(versions: Sequence[str]) -> Version:
             problem = str(error)
             continue
         if version[0] <= MAJOR:
-            known.append(version)
-    if not known:
+            supported.append(version)
+    if not supported:
         raise VersionError(
             f"could not find a highest supported version from versions ([{' '.join(versions)}]) "
             f"reported: {problem}"
         )
-    highest = max(known)
+    highest = max(supported)
     if highest[0] != MAJOR:
-        shown = shown_version(highest)
-        raise VersionError(f"highest supported version reported is {shown}, must be v1.x")
+        highest_text = shown_version(highest)
+        raise VersionError(f"highest supported version reported is {highest_text}, must be v1.x")
     return highest
 
 

@@ -157,8 +157,8 @@ class CsiVolumes:
         try:
             client = parts.drivers.client(mount.driver)
         except NoDriver as error:
-            what = "mounter.SetUpAt failed to get CSI client" if is_staged else NO_CLIENT
-            raise MountFailed(step, told(f"{what}: {error}")) from None
+            complaint = "mounter.SetUpAt failed to get CSI client" if is_staged else NO_CLIENT
+            raise MountFailed(step, told(f"{complaint}: {error}")) from None
         capabilities = await self._capabilities(client, step, STAGE_UNKNOWN if is_staged else "")
         if STAGE_UNSTAGE_VOLUME not in capabilities:
             return Stage(driver, capabilities, context), client
@@ -212,12 +212,12 @@ class CsiVolumes:
             problems = [
                 await self._try_end(record) for record in pod_records(self._root_dir, pod_uid)
             ]
-            left = [problem for problem in problems if problem]
-            if not left:
+            unfinished = [problem for problem in problems if problem]
+            if not unfinished:
                 break
             retry = failed(retry, self._clock.monotonic_s())
             if retry.not_before_s > until_s:
-                raise OSError(0, "; ".join(left))
+                raise OSError(0, "; ".join(unfinished))
             await self._clock.sleep(retry.delay_s)
         remove_leftovers(self._root_dir, pod_uid)
         self._parts.use.forget_pod(pod_uid)
@@ -233,25 +233,25 @@ class CsiVolumes:
         return pod_uid in self._orphans
 
     async def _end_orphan(self, pod_uid: str) -> None:
-        what = f"volumes of pod {pod_uid}, which is gone"
+        complaint = f"volumes of pod {pod_uid}, which is gone"
         try:
             await self.tear_down(pod_uid)
         except Exception as error:
-            self._complaints.failed(what, error, OSError)
+            self._complaints.failed(complaint, error, OSError)
         else:
-            self._complaints.over(what)
+            self._complaints.over(complaint)
 
     async def _try_end(self, record: VolumeRecord) -> str | None:
         """Have a volume unpublished; returns why that failed."""
-        what = f"volume {record.directory} is not unpublished"
+        complaint = f"volume {record.directory} is not unpublished"
         async with self._parts.staging.lock(record.unique_name):
             try:
                 client = self._parts.drivers.client(record.driver)
                 await self._parts.publishing.unpublish(record, client)
             except Exception as error:
-                self._complaints.failed(what, error, *EXPECTED)
-                return f"{what}: {error}"
-        self._complaints.over(what)
+                self._complaints.failed(complaint, error, *EXPECTED)
+                return f"{complaint}: {error}"
+        self._complaints.over(complaint)
         return None
 
 

@@ -54,8 +54,8 @@ async def a_victim_that_helps_with_everything_is_closer(node: Node) -> None:
     for name, (of_cpu, of_memory) in shares.items():
         amounts = cpus * of_cpu // 100, max(memory * of_memory // 100, 1)
         await node.api.run_pods(asks(name, *amounts))
-    wanted = cpus * 76 // 100, memory * 54 // 100  # half of both is missing
-    await node.api.create_pod(asks("critical", *wanted, **CRITICAL))
+    missing = cpus * 76 // 100, memory * 54 // 100  # half of both is missing
+    await node.api.create_pod(asks("critical", *missing, **CRITICAL))
     await running(node, "critical")
     expect_equal(node, preempted(node)[0], "both", "first victim")
     expect_equal(node, len(preempted(node)), 3, "victims")

@@ -83,9 +83,9 @@ async def a_preempted_pod_says_why_it_ended(node: Node) -> None:
     status = (node.api.pod("web") or {})["status"]
     expect_equal(node, (status["reason"], status["message"]), ("Preempting", PREEMPTED), "status")
     target = {c["type"]: c for c in status["conditions"]}.get("DisruptionTarget", {})
-    seen = target.get("status"), target.get("reason"), target.get("message")
+    target_fields = target.get("status"), target.get("reason"), target.get("message")
     text = "Pod was preempted by Kubelet to accommodate a critical pod."
-    expect_equal(node, seen, ("True", "TerminationByKubelet", text), "DisruptionTarget")
+    expect_equal(node, target_fields, ("True", "TerminationByKubelet", text), "DisruptionTarget")
     await node.events_arrive()
     event = node.events("Preempting")[0]
     expect_equal(node, (event["type"], event["message"]), ("Warning", PREEMPTED), "type, message")
@@ -169,13 +169,13 @@ async def a_critical_pod_is_refused_where_no_room_can_be_made(node: Node) -> Non
     await node.api.create_pod(sized("critical", cpus + 7, **CRITICAL))
     await node.run_until(lambda: node.api.phase("critical") == "Failed", within_s=REFUSED_S)
     status = (node.api.pod("critical") or {})["status"]
-    wanted = (
+    message = (
         "Pod was rejected: Unexpected error while attempting to recover from admission failure: "
         "preemption: error finding a set of pods to preempt: no set of running pods found to "
         "reclaim resources: [(res: cpu, q: 7), ]"
     )
-    seen = status["reason"], status["message"]
-    expect_equal(node, seen, ("UnexpectedAdmissionError", wanted), "status")
+    status_fields = status["reason"], status["message"]
+    expect_equal(node, status_fields, ("UnexpectedAdmissionError", message), "status")
     expect_equal(node, node.count("StopContainer"), 0, "stops")
 
 

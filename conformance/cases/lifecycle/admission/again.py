@@ -31,8 +31,8 @@ async def after_a_restart_the_youngest_pod_does_not_fit_any_more(node: Node) -> 
         what="adam is Failed and stopped",
     )
     await node.run_for(limits.NOTICE_S)
-    told = [event["involvedObject"]["name"] for event in node.events("OutOfpods")]
-    expect_equal(node, told, ["adam"], "pods that an event OutOfpods is about")
+    pod_names = [event["involvedObject"]["name"] for event in node.events("OutOfpods")]
+    expect_equal(node, pod_names, ["adam"], "pods that an event OutOfpods is about")
     expect_equal(node, node.api.phase("zoe"), "Running", "phase of zoe")
     expect_equal(node, node.count("StopContainer", pod="zoe"), 0, "stops of zoe")
 

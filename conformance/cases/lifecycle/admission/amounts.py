@@ -34,9 +34,9 @@ async def a_container_gets_the_limits_of_its_pod_and_at_least_a_quota_of_one_ms(
     await node.apply_static(pod("level", container("bare"), own, resources=whole))
     tiny = (await created(node, "small")).linux.resources
     expect_equal(node, (tiny.cpu_shares, tiny.cpu_quota), (5, 1000), "shares and quota of small")
-    bare, mine = [(await created(node, name)).linux.resources for name in ("bare", "own")]
+    bare, own_linux = [(await created(node, name)).linux.resources for name in ("bare", "own")]
     expect_equal(node, amounts(bare), (512, 50_000, 64 << 20), "shares, quota, memory of bare")
-    expect_equal(node, amounts(mine), (204, 20_000, 16 << 20), "shares, quota, memory of own")
+    expect_equal(node, amounts(own_linux), (204, 20_000, 16 << 20), "shares, quota, memory of own")
 
 
 @conformance(id="config-overhead", rules=["LIFE-139.7"], needs=[STATUS])
@@ -58,6 +58,6 @@ async def without_cfs_quota_a_limit_makes_none(node: Node) -> None:
     """With cpuCFSQuota false a CPU limit sets neither period nor quota; the memory limit is set."""
     main = container("main", resources={"limits": {"cpu": "500m", "memory": "64Mi"}})
     await node.apply_static(pod("web", main))
-    made = (await created(node)).linux.resources
-    seen = (made.cpu_period, made.cpu_quota, made.memory_limit_in_bytes)
-    expect_equal(node, seen, (0, 0, 64 << 20), "period, quota, memory limit")
+    resources = (await created(node)).linux.resources
+    amounts = (resources.cpu_period, resources.cpu_quota, resources.memory_limit_in_bytes)
+    expect_equal(node, amounts, (0, 0, 64 << 20), "period, quota, memory limit")

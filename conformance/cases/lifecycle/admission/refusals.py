@@ -21,13 +21,13 @@ async def refused(node: Node, plan: PodPlan, reason: str, message: str) -> None:
     name = plan.name
     await node.run_until(lambda: node.api.phase(name) == "Failed", within_s=REFUSED_S)
     status = (node.api.pod(name) or {})["status"]
-    wanted = (reason, f"Pod was rejected: {message}")
-    expect_equal(node, (status["reason"], status["message"]), wanted, "status")
+    expected_status = (reason, f"Pod was rejected: {message}")
+    expect_equal(node, (status["reason"], status["message"]), expected_status, "status")
     await node.run_until(  # events take their time
         lambda: node.events(reason, pod=name), within_s=limits.NOTICE_S, what=f"event {reason}"
     )
-    told = [(event["type"], event["message"]) for event in node.events(reason, pod=name)]
-    expect_equal(node, told, [("Warning", message)], "event")
+    event_fields = [(event["type"], event["message"]) for event in node.events(reason, pod=name)]
+    expect_equal(node, event_fields, [("Warning", message)], "event")
     expect_equal(node, node.count("RunPodSandbox", pod=name), 0, "sandboxes")
 
 
@@ -108,12 +108,12 @@ async def the_node_tells_what_it_and_its_runtime_can(node: Node) -> None:
     )
     call = next(call for call in node.calls("Status") if call.response is not None)
     names = sorted(handler.name for handler in call.response.runtime_handlers)
-    told = node.api.node_status("runtimeHandlers") or []
-    expect_equal(node, [handler.get("name", "") for handler in told], names, "runtime handlers")
+    handlers = node.api.node_status("runtimeHandlers") or []
+    expect_equal(node, [handler.get("name", "") for handler in handlers], names, "runtime handlers")
     groups = call.response.features.supplemental_groups_policy
     features = node.api.node_status("features") or {}  # none where the runtime tells none
-    seen = features.get("supplementalGroupsPolicy", False)
-    expect_equal(node, seen, groups, "supplementalGroupsPolicy")
+    has_policy = features.get("supplementalGroupsPolicy", False)
+    expect_equal(node, has_policy, groups, "supplementalGroupsPolicy")
     declared = node.api.node_status("declaredFeatures") or []
     expect(node, RESTART_ALL in declared, f"{RESTART_ALL} declared", declared)
     expect_equal(node, declared, sorted(declared), "declared features in order")

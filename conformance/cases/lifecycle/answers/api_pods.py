@@ -28,10 +28,10 @@ async def an_api_pod_runs_and_its_status_is_written(node: Node) -> None:
     await api_running(node, "web")
     status = (node.api.pod("web") or {})["status"]
     ready = {c["type"]: c["status"] for c in status["conditions"]}
-    wanted = dict.fromkeys(["Initialized", "Ready", "ContainersReady", "PodScheduled"], "True")
-    expect(node, wanted.items() <= ready.items(), f"conditions {wanted}", ready)
-    shown = node.api.container("web", "main")
-    expect(node, "running" in shown["state"] and shown["ready"], "main runs and is ready", shown)
+    expected = dict.fromkeys(["Initialized", "Ready", "ContainersReady", "PodScheduled"], "True")
+    expect(node, expected.items() <= ready.items(), f"conditions {expected}", ready)
+    row = node.api.container("web", "main")
+    expect(node, "running" in row["state"] and row["ready"], "main runs and is ready", row)
 
 
 @conformance(
@@ -46,7 +46,7 @@ async def a_deleted_pod_is_stopped_then_removed_from_the_api(node: Node) -> None
     await api_running(node, "web")
     uid = (node.api.pod("web") or {})["metadata"]["uid"]
     await node.api.delete_pod("web", grace_s=5)
-    asked = node.api.requests("DELETE", "/pods/web$")[0].body
+    deletion_body = node.api.requests("DELETE", "/pods/web$")[0].body
     await node.run_until(
         lambda: node.api.pod("web") is None, within_s=1 + limits.STOP_S + 2, what="pod removed"
     )
@@ -56,14 +56,14 @@ async def a_deleted_pod_is_stopped_then_removed_from_the_api(node: Node) -> None
     expect(node, sandbox, "StopPodSandbox before the pod is removed")
 
     def removals() -> list[Any]:
-        return [r for r in node.api.requests("DELETE", "/pods/web$") if r.body != asked]
+        return [r for r in node.api.requests("DELETE", "/pods/web$") if r.body != deletion_body]
 
     await node.run_until(removals, within_s=limits.NOTICE_S, what="the answer to a DELETE")
     (removal,) = removals()
-    seen = (removal.body.get("gracePeriodSeconds"), removal.body["preconditions"].get("uid"))
-    expect_equal(node, seen, (0, uid), "grace period and UID in the kubelet's DELETE")
-    written = [r for r in node.api.requests("PATCH", "/pods/web/status") if r.seq < removal.seq]
-    phases = [r.body["status"].get("phase") for r in written]
+    fields = (removal.body.get("gracePeriodSeconds"), removal.body["preconditions"].get("uid"))
+    expect_equal(node, fields, (0, uid), "grace period and UID in the kubelet's DELETE")
+    patches = [r for r in node.api.requests("PATCH", "/pods/web/status") if r.seq < removal.seq]
+    phases = [r.body["status"].get("phase") for r in patches]
     expect(node, {"Succeeded", "Failed"} & set(phases), "a terminal phase first", phases)
 
 
@@ -145,9 +145,9 @@ async def a_pod_past_its_active_deadline_fails_even_if_its_containers_succeed(no
     await node.run_for(limits.HOUSEKEEPING_S)  # the last status of the pod may come behind it
     for policy in policies:
         status = (node.api.pod(policy.lower()) or {})["status"]
-        seen = (status["phase"], status.get("reason"), status.get("message"))
+        status_fields = (status["phase"], status.get("reason"), status.get("message"))
         late = "Pod was active on the node longer than the specified deadline"
-        expect_equal(node, seen, ("Failed", "DeadlineExceeded", late), f"end of {policy}")
+        expect_equal(node, status_fields, ("Failed", "DeadlineExceeded", late), f"end of {policy}")
         ended = node.api.container(policy.lower(), "main")["state"].get("terminated", {})
         expect_equal(node, ended.get("exitCode"), 0, f"exit code in {policy}")
 

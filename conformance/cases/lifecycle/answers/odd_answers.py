@@ -35,8 +35,8 @@ async def an_init_container_that_ran_out_of_memory_has_failed(node: Node) -> Non
             what="main runs",
         )
     starts = [w for w in node.writes("web") if w.startswith("StartContainer")]
-    wanted = ["StartContainer setup/0", "StartContainer setup/1", "StartContainer main/0"]
-    expect_equal(node, starts, wanted, "starts")
+    expected_starts = ["StartContainer setup/0", "StartContainer setup/1", "StartContainer main/0"]
+    expect_equal(node, starts, expected_starts, "starts")
 
 
 @conformance(id="unknown-state", rules=["LIFE-114.4", "LIFE-120.10"], needs=[STATUS, FAULTS])
@@ -141,8 +141,8 @@ async def a_pod_does_not_run_without_the_users_it_asks_for(node: Node) -> None:
         )
     expect_equal(node, node.count("CreateContainer", pod="deep"), 0, "creations in deep")
     text = "can't set `spec.hostUsers: false`, runtime does not support user namespaces"
-    told = node.events("FailedCreatePodSandBox", pod="web")[0]["message"]
-    expect(node, text in told, text, told)
+    message = node.events("FailedCreatePodSandBox", pod="web")[0]["message"]
+    expect(node, text in message, text, message)
     expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes")
 
 
@@ -198,9 +198,9 @@ async def without_a_network_pods_in_the_host_network_start(node: Node) -> None:
             within_s=limits.START_S,
             what="host starts, and an event says that web has no network",
         )
-        told = node.events("NetworkNotReady", pod="web")[0]["message"]
+        message = node.events("NetworkNotReady", pod="web")[0]["message"]
         start = "network is not ready: container runtime network not ready: NetworkReady=false "
-        expect(node, told.startswith(f"{start}reason:"), f"{start}...", told)
+        expect(node, message.startswith(f"{start}reason:"), f"{start}...", message)
         expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes of web")
     await node.run_until(
         lambda: node.count("StartContainer", pod="web"),
@@ -222,5 +222,5 @@ async def a_pod_is_not_synced_with_what_was_known_before_its_start(node: Node) -
         await node.api.patch_pod("web", {"metadata": {"labels": {"look": "again"}}})
         await node.run_for(2 * limits.NOTICE_S)
     await node.run_for(2 * limits.NOTICE_S)
-    made = [node.count(method, pod="web") for method in ("RunPodSandbox", "CreateContainer")]
-    expect_equal(node, made, [1, 1], "sandboxes and containers made")
+    counts = [node.count(method, pod="web") for method in ("RunPodSandbox", "CreateContainer")]
+    expect_equal(node, counts, [1, 1], "sandboxes and containers made")

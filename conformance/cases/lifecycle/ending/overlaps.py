@@ -87,8 +87,8 @@ async def a_pod_that_is_gone_during_its_sync_is_stopped_after_that(node: Node) -
         "one start, one stop",
     )
     (stop,) = node.times_s("StopContainer", container="main")
-    done = node.ended_s(hook_run)
-    expect(node, stop >= done, "the stop after the end of the hook", f"{stop - done:.2f} s later")
+    end_s = node.ended_s(hook_run)
+    expect(node, stop >= end_s, "the stop after the end of the hook", f"{stop - end_s:.2f} s later")
     expect_equal(node, timeouts(node, "main"), [9], "timeouts of StopContainer")
 
 
@@ -150,15 +150,15 @@ async def a_deleted_pod_with_a_terminal_phase_stays_until_its_containers_are_gon
     ended = [node.ended_s(c) >= 0 for c in node.calls("StopPodSandbox", pod="web")]
     expect(node, any(ended), "StopPodSandbox has ended before that", ended)
     options = deletes(node, "web")[0].body
-    seen = (options.get("gracePeriodSeconds"), (options.get("preconditions") or {}).get("uid"))
-    expect_equal(node, seen, (0, uid), "gracePeriodSeconds and UID in the DELETE")
+    fields = (options.get("gracePeriodSeconds"), (options.get("preconditions") or {}).get("uid"))
+    expect_equal(node, fields, (0, uid), "gracePeriodSeconds and UID in the DELETE")
     await node.api.patch_pod("web", {"metadata": {"finalizers": None}})
 
 
 def deletes(node: Node, name: str) -> list[Any]:
     """The DELETE requests with a grace period of 0 for the pod: those of the kubelet."""
-    found = node.api.requests("DELETE", f"/pods/{name}$")
-    return [request for request in found if (request.body or {}).get("gracePeriodSeconds") == 0]
+    requests = node.api.requests("DELETE", f"/pods/{name}$")
+    return [request for request in requests if (request.body or {}).get("gracePeriodSeconds") == 0]
 
 
 @conformance(id="sidecar-hook-at-once", rules=["LIFE-144.4", "LIFE-144.2"], needs=[STATUS])
@@ -315,9 +315,9 @@ async def the_address_of_a_pod_stays_in_every_status(node: Node) -> None:
         what="the end of the pod",
     )
     await node.run_for(2 * limits.NOTICE_S)
-    seen = [status.get("podIP") for status in node.statuses("job")]
-    known = seen[next((i for i, ip in enumerate(seen) if ip), len(seen)) :]
-    expect(node, known and len(set(known)) == 1, "one address in all statuses", seen)
+    addresses = [status.get("podIP") for status in node.statuses("job")]
+    from_first = addresses[next((i for i, ip in enumerate(addresses) if ip), len(addresses)) :]
+    expect(node, from_first and len(set(from_first)) == 1, "one address in all statuses", addresses)
 
 
 @conformance(

@@ -74,8 +74,8 @@ def timeouts(node: Node, name: str) -> list[int]:
 def apart(node: Node, began_s: float, first: str, second: str) -> tuple[float, float]:
     """How many seconds after the beginning of the shutdown, and how many after the stop of the
     first pod, the second pod was stopped."""
-    one, two = (node.time_s(node.calls("StopContainer", pod=p)[0]) for p in (first, second))
-    return round(two - began_s, 2), round(two - one, 2)
+    first_s, two = (node.time_s(node.calls("StopContainer", pod=p)[0]) for p in (first, second))
+    return round(two - began_s, 2), round(two - first_s, 2)
 
 
 @conformance(
@@ -91,14 +91,16 @@ async def critical_pods_end_after_all_others(node: Node) -> None:
     node.runtime.on("StopPodSandbox", pod="web").hangs()
     began_s = node.now_s
     await shut_down(node, within_s=10 + limits.START_S)
-    seen = {name: timeouts(node, name) for name in ("web", "quick", "core")}
-    expect_equal(node, seen, {"web": [6], "quick": [2], "core": [4]}, "timeouts of StopContainer")
+    given_s = {name: timeouts(node, name) for name in ("web", "quick", "core")}
+    expect_equal(
+        node, given_s, {"web": [6], "quick": [2], "core": [4]}, "timeouts of StopContainer"
+    )
     await node.run_for(1)
     times = json.loads(node.machine.read_root_file("graceful_node_shutdown_state"))
     noted = times.get("startTime", ""), times.get("endTime", "")
     expect(node, "" < noted[0] < noted[1], "its start and its end in the state file", times)
-    told = apart(node, began_s, "web", "core")
-    expect(node, told[0] >= 5.9 and told[1] <= 6 + node.slack_s, "core stopped 6 s after web", told)
+    gaps = apart(node, began_s, "web", "core")
+    expect(node, gaps[0] >= 5.9 and gaps[1] <= 6 + node.slack_s, "core stopped 6 s after web", gaps)
 
 
 @conformance(id="shutdown-status", rules=["NODE-063", "LIFE-230"], needs=NEEDS, node_config=SIMPLE)
@@ -113,8 +115,8 @@ async def the_pods_say_that_the_node_went_down(node: Node) -> None:
     status = (node.api.pod("web") or {})["status"]
     expect_equal(node, (status["reason"], status["message"]), ("Terminated", MESSAGE), "status")
     target = {c["type"]: c for c in status["conditions"]}.get("DisruptionTarget", {})
-    seen = target.get("status"), target.get("reason"), target.get("message")
-    expect_equal(node, seen, ("True", "TerminationByKubelet", MESSAGE), "DisruptionTarget")
+    target_fields = target.get("status"), target.get("reason"), target.get("message")
+    expect_equal(node, target_fields, ("True", "TerminationByKubelet", MESSAGE), "DisruptionTarget")
 
 
 @conformance(
@@ -217,8 +219,8 @@ async def the_node_is_not_ready_and_takes_no_pods(node: Node) -> None:
         what="a node that is not ready",
     )
     ready = node.api.node_condition("Ready")
-    seen = ready["reason"], ready["message"]
-    expect_equal(node, seen, ("KubeletNotReady", "node is shutting down"), "reason, message")
+    fields = ready["reason"], ready["message"]
+    expect_equal(node, fields, ("KubeletNotReady", "node is shutting down"), "reason, message")
     await node.events_arrive()
     event = node.events("Shutdown")[0]
     expect_equal(node, event["message"], "Shutdown manager detected shutdown event", "its message")
@@ -228,8 +230,8 @@ async def the_node_is_not_ready_and_takes_no_pods(node: Node) -> None:
         within_s=limits.START_S + limits.STATUS_PASS_S,
     )
     status = (node.api.pod("late") or {})["status"]
-    wanted = ("NodeShutdown", "Pod was rejected: Pod was rejected as the node is shutting down.")
-    expect_equal(node, (status["reason"], status["message"]), wanted, "status of the late pod")
+    expected = ("NodeShutdown", "Pod was rejected: Pod was rejected as the node is shutting down.")
+    expect_equal(node, (status["reason"], status["message"]), expected, "status of the late pod")
     expect_equal(node, node.count("RunPodSandbox", pod="late"), 0, "sandboxes of the late pod")
 
 
@@ -247,10 +249,10 @@ async def groups_end_from_the_lowest_priority_to_the_highest(node: Node) -> None
     await run_all(node, *(stubborn(name, priority=n) for name, n in priorities.items()))
     began_s = node.now_s
     await shut_down(node, within_s=8 + limits.START_S)
-    seen = {name: timeouts(node, name) for name in priorities}
-    expect_equal(node, seen, {"low": [3], "ten": [3], "most": [5]}, "timeouts of StopContainer")
-    told = apart(node, began_s, "low", "most")
-    expect(node, told[0] >= 2.9 and told[1] <= 3 + node.slack_s, "groups stopped 3 s apart", told)
+    given_s = {name: timeouts(node, name) for name in priorities}
+    expect_equal(node, given_s, {"low": [3], "ten": [3], "most": [5]}, "timeouts of StopContainer")
+    gaps = apart(node, began_s, "low", "most")
+    expect(node, gaps[0] >= 2.9 and gaps[1] <= 3 + node.slack_s, "groups stopped 3 s apart", gaps)
 
 
 @conformance(id="shutdown-waits-not", rules=["NODE-062"], needs=NEEDS, node_config=SIMPLE)

@@ -83,8 +83,8 @@ async def a_prestop_hook_shortens_the_grace(node: Node) -> None:
     await stopped(node, "web", 2 + limits.STOP_S)
     writes = ["ExecSync main/0", "StopContainer main/0", "StopPodSandbox/0"]
     expect_order(node, node.writes("web"), writes, "the preStop hook, then the stops")
-    given = stop_timeouts(node, "main")
-    expect(node, given in ([6], [5]), "StopContainer timeout of 8 - 2 s", given)
+    timeouts = stop_timeouts(node, "main")
+    expect(node, timeouts in ([6], [5]), "StopContainer timeout of 8 - 2 s", timeouts)
 
 
 @conformance(id="prestop-bounded", rules=["LIFE-143"], needs=[STATUS])
@@ -125,8 +125,8 @@ async def containers_are_stopped_at_the_same_time(node: Node) -> None:
     await node.wait_running("web", "one", "two")
     await node.remove_static("web")
     await stopped(node, "web", 2 + limits.STOP_S)
-    one, two = (node.times_s("StopContainer", container=n)[0] for n in ("one", "two"))
-    expect(node, abs(one - two) < 1.0, "both StopContainer within 1 s", f"{one:.2f}, {two:.2f}")
+    first, two = (node.times_s("StopContainer", container=n)[0] for n in ("one", "two"))
+    expect(node, abs(first - two) < 1.0, "both StopContainer within 1 s", f"{first:.2f}, {two:.2f}")
 
 
 @conformance(id="sidecar-stops-last", rules=["LIFE-144"], needs=[STATUS])
@@ -139,8 +139,8 @@ async def sidecars_stop_after_the_main_containers_in_reverse_order(node: Node) -
     await node.remove_static("web")
     await stopped(node, "web", 3 + limits.STOP_S)
     stops = [w for w in node.writes("web") if w.startswith("Stop")]
-    wanted = [f"StopContainer {n}/0" for n in ("main", "side2", "side1")] + ["StopPodSandbox/0"]
-    expect_equal(node, stops[:4], wanted, "order of the stops")
+    expected = [f"StopContainer {n}/0" for n in ("main", "side2", "side1")] + ["StopPodSandbox/0"]
+    expect_equal(node, stops[:4], expected, "order of the stops")
     calls = {c.container: c for c in node.calls("StopContainer", pod="web")}
     for first, then in (("main", "side2"), ("side2", "side1")):
         ended_s, began_s = node.ended_s(calls[first]), node.time_s(calls[then])

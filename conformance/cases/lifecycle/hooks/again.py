@@ -64,11 +64,11 @@ async def a_hook_runs_once_for_a_stop(node: Node) -> None:
     """The preStop hook of each container runs once when the pod is deleted, whatever comes
     meanwhile: another deletion, changes of the pod, the death of another container."""
     hooks = {"preStop": hook(takes_s=5, name="last")}
-    others = {"preStop": hook(takes_s=5, name="other")}
+    other_hooks = {"preStop": hook(takes_s=5, name="other")}
     plan = pod(
         "web",
         container("main", hooks=hooks),
-        container("other", hooks=others),
+        container("other", hooks=other_hooks),
         container("third"),
         grace_s=20,
     )
@@ -83,8 +83,8 @@ async def a_hook_runs_once_for_a_stop(node: Node) -> None:
         within_s=5 + 3 * limits.STOP_S,
         what="the pod is gone",
     )
-    found = {name: hooks_run(node, name) for name in ("last", "other")}
-    expect_equal(node, found, {"last": 1, "other": 1}, "runs of the hooks")
+    hook_runs = {name: hooks_run(node, name) for name in ("last", "other")}
+    expect_equal(node, hook_runs, {"last": 1, "other": 1}, "runs of the hooks")
     expect_equal(node, node.count("StopContainer", container="main"), 1, "stops of main")
     expect_equal(node, node.event_count("Killing", pod="web"), 3, "events Killing")
 
@@ -106,8 +106,8 @@ async def a_stop_that_failed_runs_the_hook_again(node: Node) -> None:
         what="a second StopContainer",
     )
     expect_equal(node, hooks_run(node, "last"), 2, "runs of the hook")
-    seen = [call.request.timeout for call in node.calls("StopContainer")]
-    expect_equal(node, seen, [4, 4], "timeouts of StopContainer")
+    timeouts = [call.request.timeout for call in node.calls("StopContainer")]
+    expect_equal(node, timeouts, [4, 4], "timeouts of StopContainer")
 
 
 @conformance(id="deleted-while-away", rules=["LIFE-015.7"], needs=[API, Feature.RESTART])

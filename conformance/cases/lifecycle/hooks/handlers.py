@@ -148,12 +148,12 @@ async def a_hook_that_is_asked_again_without_tls_sends_no_credentials(node: Node
         lambda: node.runtime.visits("web"), within_s=limits.START_S, what="a request in plain HTTP"
     )
     await node.run_for(limits.NOTICE_S)
-    asked = [visit for visit in node.runtime.visits("web") if visit.path == "/up"]
-    expect_equal(node, len(asked), 1, "requests in plain HTTP")
-    seen = (asked[0].header("Authorization"), asked[0].header("X-Other"))
-    expect_equal(node, seen, ([], ["1"]), "headers Authorization and X-Other")
-    told = node.events("LifecycleHTTPFallback", pod="web")
-    expect_equal(node, told, [], "events, which upstream's recorder drops")
+    visits = [visit for visit in node.runtime.visits("web") if visit.path == "/up"]
+    expect_equal(node, len(visits), 1, "requests in plain HTTP")
+    headers_sent = (visits[0].header("Authorization"), visits[0].header("X-Other"))
+    expect_equal(node, headers_sent, ([], ["1"]), "headers Authorization and X-Other")
+    fallback_events = node.events("LifecycleHTTPFallback", pod="web")
+    expect_equal(node, fallback_events, [], "events, which upstream's recorder drops")
     expect_equal(node, node.events("FailedPostStartHook", pod="web"), [], "failed hooks")
     expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
 

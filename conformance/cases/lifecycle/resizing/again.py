@@ -29,8 +29,8 @@ UPDATE = "UpdateContainerResources"
 
 def error_of(node: Node) -> tuple[Any, Any]:
     """Reason and generation of the condition PodResizeInProgress."""
-    found = api_condition(node, "web", IN_PROGRESS)
-    return found.get("reason"), found.get("observedGeneration")
+    condition = api_condition(node, "web", IN_PROGRESS)
+    return condition.get("reason"), condition.get("observedGeneration")
 
 
 async def failed(node: Node) -> None:
@@ -83,9 +83,9 @@ async def a_restart_keeps_what_is_told_of_resizes(node: Node) -> None:
         for _ in range(12):
             await node.run_for(1)
             expect_equal(node, error_of(node), ("Error", 2), "the resize that fails")
-            found = api_condition(node, "big", PENDING)
-            seen = (found.get("reason"), found.get("observedGeneration"))
-            expect_equal(node, seen, ("Deferred", 2), "the resize that waits")
+            condition = api_condition(node, "big", PENDING)
+            condition_fields = (condition.get("reason"), condition.get("observedGeneration"))
+            expect_equal(node, condition_fields, ("Deferred", 2), "the resize that waits")
     expect_equal(node, waits["reason"], "Deferred", "reason before the restart")
 
 
@@ -94,8 +94,8 @@ async def a_restart_keeps_what_is_told_of_resizes(node: Node) -> None:
 )
 async def a_pod_that_ends_has_no_resize(node: Node) -> None:
     """Both conditions are removed when a pod ends by itself, whatever its resize waits for."""
-    done = container("main", exits(0, after_s=25), resources={"requests": {"cpu": "100m"}})
-    await run_pod(node, pod("web", done, restartPolicy="Never"))
+    brief = container("main", exits(0, after_s=25), resources={"requests": {"cpu": "100m"}})
+    await run_pod(node, pod("web", brief, restartPolicy="Never"))
     much = f"{await free_m(node, 3)}m"
     await node.api.resize_pod("web", "main", {"requests": {"cpu": much}})
     await pending(node, "web", "Deferred")
@@ -116,11 +116,11 @@ async def a_pod_that_has_ended_makes_room_at_once(node: Node) -> None:
     """A deferred resize is admitted soon after another pod has ended, though the object of that pod
     is still there."""
     part_m = await free_m(node, 0.5)
-    done = container("main", exits(0, after_s=25), resources={"requests": {"cpu": f"{part_m}m"}})
-    await run_pod(node, pod("big", done, restartPolicy="Never"))
+    brief = container("main", exits(0, after_s=25), resources={"requests": {"cpu": f"{part_m}m"}})
+    await run_pod(node, pod("big", brief, restartPolicy="Never"))
     await run_pod(node, taking("web", 100))
-    wanted = {"requests": {"cpu": f"{await free_m(node, 0.75)}m"}}
-    await node.api.resize_pod("web", "main", wanted)
+    resources = {"requests": {"cpu": f"{await free_m(node, 0.75)}m"}}
+    await node.api.resize_pod("web", "main", resources)
     await pending(node, "web", "Deferred")
     await node.run_until(
         lambda: node.api.phase("big") == "Succeeded",
@@ -133,7 +133,7 @@ async def a_pod_that_has_ended_makes_room_at_once(node: Node) -> None:
         node,
         lambda: (
             parse_nano(node.api.container("web", "main")["allocatedResources"]["cpu"])
-            == parse_nano(wanted["requests"]["cpu"])
+            == parse_nano(resources["requests"]["cpu"])
         ),
         "the amount is allocated",
     )

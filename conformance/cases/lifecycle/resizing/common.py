@@ -71,8 +71,8 @@ async def uses_memory(node: Node, used_bytes: int) -> None:
 async def used_bytes(node: Node, name: str) -> int:
     """The memory that the container uses, as the runtime says."""
     answer = await node.runtime.direct.call("ListContainerStats", cri.ListContainerStatsRequest())
-    (found,) = [s for s in answer.stats if s.attributes.metadata.name == name]
-    return int(found.memory.usage_bytes.value)
+    (stats,) = [s for s in answer.stats if s.attributes.metadata.name == name]
+    return int(stats.memory.usage_bytes.value)
 
 
 async def until(node: Node, condition: Callable[[], object], what: str = "") -> None:
@@ -105,8 +105,8 @@ def main_of(cpu: str, memory: str, *, name: str = "main", **fields: Any) -> Cont
 def expect_pod_group(node: Node, name: str, *, quota_us: int, memory_mi: int) -> None:
     """Expect this CPU quota and memory limit (in MiB) of the pod's cgroup."""
     group = node.cgroups.of_pod(name)
-    seen = (node.cgroups.cpu_quota_us(*group), node.cgroups.memory_limit_bytes(*group))
-    expect_equal(node, seen, (quota_us, memory_mi * MI), "CPU quota and memory limit of the pod")
+    actual = (node.cgroups.cpu_quota_us(*group), node.cgroups.memory_limit_bytes(*group))
+    expect_equal(node, actual, (quota_us, memory_mi * MI), "CPU quota and memory limit of the pod")
 
 
 def updated(node: Node, times: int) -> bool:
@@ -116,5 +116,5 @@ def updated(node: Node, times: int) -> bool:
 
 def told_of(node: Node, generation: int) -> bool:
     """Whether the newest event ResizeCompleted is about that generation of the pod."""
-    found = node.events("ResizeCompleted", pod="web")
-    return bool(found) and message(node, "ResizeCompleted", "web")[1]["generation"] == generation
+    events = node.events("ResizeCompleted", pod="web")
+    return bool(events) and message(node, "ResizeCompleted", "web")[1]["generation"] == generation

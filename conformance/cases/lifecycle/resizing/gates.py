@@ -47,8 +47,8 @@ async def a_running_init_container_is_resized(node: Node) -> None:
     allocated."""
     await resize_setup(node)
     await until(node, lambda: updates(node, "setup"), "setup is updated")
-    kept = node.machine.read_root_file(ALLOCATED)
-    expect(node, "setup" in kept and "200m" in kept, f"200m for setup in {kept!r}")
+    text = node.machine.read_root_file(ALLOCATED)
+    expect(node, "setup" in text and "200m" in text, f"200m for setup in {text!r}")
 
 
 @conformance(
@@ -64,8 +64,8 @@ async def without_the_gate_a_running_init_container_is_not_resized(node: Node) -
     await resize_setup(node)
     await node.run_for(RESIZE_S)
     expect_equal(node, updates(node, "setup"), [], "updates of setup")
-    kept = node.machine.read_root_file(ALLOCATED)
-    expect(node, "main" in kept and "setup" not in kept, f"main and not setup in {kept!r}")
+    text = node.machine.read_root_file(ALLOCATED)
+    expect(node, "main" in text and "setup" not in text, f"main and not setup in {text!r}")
 
 
 @conformance(

@@ -39,8 +39,8 @@ async def a_resize_updates_the_running_container(node: Node) -> None:
     await run_pod(node, pod("web", main_of("100m", "64Mi"), container("other")))
     await node.api.resize_pod("web", "main", asking("200m", "96Mi"))
     await resized(node, "web")
-    seen = [(r.memory_limit_in_bytes // MI, r.cpu_quota) for r in updates(node)]
-    expect_equal(node, seen, [(96, 10_000), (96, 20_000)], "memory limits in MiB, CPU quotas")
+    amounts = [(r.memory_limit_in_bytes // MI, r.cpu_quota) for r in updates(node)]
+    expect_equal(node, amounts, [(96, 10_000), (96, 20_000)], "memory limits in MiB, CPU quotas")
     await node.run_for(limits.NOTICE_S)
     expect_equal(node, node.count("UpdateContainerResources"), 2, "updates")
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
@@ -65,8 +65,8 @@ async def a_static_pod_that_keeps_its_uid_is_resized(node: Node) -> None:
         within_s=RESIZE_S,
         what="two updates of main",
     )
-    seen = [(r.memory_limit_in_bytes // MI, r.cpu_quota) for r in updates(node)]
-    expect_equal(node, seen, [(96, 10_000), (96, 20_000)], "memory limits in MiB, CPU quotas")
+    amounts = [(r.memory_limit_in_bytes // MI, r.cpu_quota) for r in updates(node)]
+    expect_equal(node, amounts, [(96, 10_000), (96, 20_000)], "memory limits in MiB, CPU quotas")
     await node.run_for(limits.NOTICE_S)
     expect_equal(node, node.count("UpdateContainerResources"), 2, "updates")
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
@@ -86,8 +86,8 @@ async def a_resize_restarts_the_container_where_its_policy_says_so(node: Node) -
         ["StopContainer main/0", "CreateContainer main/1", "StartContainer main/1"],
         "the stop, then the next attempt",
     )
-    made = node.calls("CreateContainer", container="main")[1].request.config.linux.resources
-    expect_equal(node, made.memory_limit_in_bytes, 96 * MI, "memory limit")
+    resources = node.calls("CreateContainer", container="main")[1].request.config.linux.resources
+    expect_equal(node, resources.memory_limit_in_bytes, 96 * MI, "memory limit")
     expect_equal(node, len(updates(node)), 0, "updates")
     expect_equal(node, node.count("RunPodSandbox", pod="web"), 1, "sandboxes")
     killing = [e["message"] for e in node.events("Killing", pod="web")]
@@ -106,23 +106,25 @@ async def a_resize_in_progress_shows_in_the_status(node: Node) -> None:
         await node.api.resize_pod("web", "main", asking("200m", "96Mi"))
         await until(node, lambda: api_condition(node, "web", IN_PROGRESS), "resize in progress")
         condition = api_condition(node, "web", IN_PROGRESS)
-        wanted = ("True", 2, None, None)
-        seen = tuple(
+        expected_fields = ("True", 2, None, None)
+        condition_fields = tuple(
             condition.get(key) for key in ("status", "observedGeneration", "reason", "message")
         )
-        expect_equal(node, seen, wanted, "status, observedGeneration, reason, message")
-        told = node.api.container("web", "main")
         expect_equal(
-            node, told["allocatedResources"], {"cpu": "200m", "memory": "96Mi"}, "allocated"
+            node, condition_fields, expected_fields, "status, observedGeneration, reason, message"
+        )
+        row = node.api.container("web", "main")
+        expect_equal(
+            node, row["allocatedResources"], {"cpu": "200m", "memory": "96Mi"}, "allocated"
         )
         old = {"cpu": "100m", "memory": "64Mi"}
-        expect_equal(node, told["resources"]["limits"], old, "actual")
+        expect_equal(node, row["resources"]["limits"], old, "actual")
         await node.run_until(
             lambda: node.events("ResizeCompleted", pod="web"), within_s=6 + RESIZE_S
         )
     await until(node, lambda: not api_condition(node, "web", IN_PROGRESS), "no condition any more")
-    told = node.api.container("web", "main")
-    expect_equal(node, told["resources"], asking("200m", "96Mi"), "actual resources at the end")
+    row = node.api.container("web", "main")
+    expect_equal(node, row["resources"], asking("200m", "96Mi"), "actual resources at the end")
 
 
 @conformance(
@@ -210,8 +212,8 @@ async def memory_does_not_shrink_below_what_is_used(node: Node) -> None:
     await until(node, lambda: node.events("ResizeError", pod="web"), "ResizeError")
     error = message(node, "ResizeError", "web")[1]["error"]
     expect(node, error.startswith("cannot decrease memory limits: "), "refused", error)
-    wanted = f'attempting to set container "main" memory limit ({64 * MI}) below current usage ('
-    expect(node, wanted in error, wanted, error)
+    part = f'attempting to set container "main" memory limit ({64 * MI}) below current usage ('
+    expect(node, part in error, part, error)
     expect_equal(node, len(updates(node)), 0, "updates")
     expect_pod_group(node, "web", quota_us=10_000, memory_mi=256)
     await node.api.resize_pod("web", "main", asking("100m", "128Mi"))
@@ -242,8 +244,8 @@ async def memory_shrinks_though_the_runtime_tells_no_usage(node: Node) -> None:
         await node.api.resize_pod("web", "main", asking("100m", "64Mi"))
         await until(node, lambda: node.events("ResizeError", pod="web"), "ResizeError")
         error = message(node, "ResizeError", "web")[1]["error"]
-        wanted = f'attempting to set container "main" memory limit ({64 * MI}) below current'
-        expect(node, wanted in error, wanted, error)
+        part = f'attempting to set container "main" memory limit ({64 * MI}) below current'
+        expect(node, part in error, part, error)
         await node.api.resize_pod("web", "main", asking("100m", "128Mi"))
         await node.run_until(
             lambda: node.events("ResizeCompleted", pod="web"),
@@ -269,11 +271,11 @@ async def memory_does_not_shrink_to_what_is_used(node: Node) -> None:
     await until(node, lambda: node.events("ResizeError", pod="web"), "ResizeError")
     error = message(node, "ResizeError", "web")[1]["error"]
     pod_text, main_text = (
-        f"attempting to set {what} memory limit ({used}) below current usage ({used})"
-        for what in ("pod", 'container "main"')
+        f"attempting to set {owner} memory limit ({used}) below current usage ({used})"
+        for owner in ("pod", 'container "main"')
     )
-    wanted = f"cannot decrease memory limits: [{pod_text}, {main_text}]"
-    expect_equal(node, error, wanted, "error of the event ResizeError")
+    expected_error = f"cannot decrease memory limits: [{pod_text}, {main_text}]"
+    expect_equal(node, error, expected_error, "error of the event ResizeError")
     await node.api.resize_pod("web", "main", asking("100m", str(used + 4096)))
     await node.run_until(
         lambda: node.events("ResizeCompleted", pod="web"),
@@ -305,8 +307,8 @@ async def the_pods_own_resources_can_be_resized(node: Node) -> None:
     await resized(node, "web")
     expect_pod_group(node, "web", quota_us=30_000, memory_mi=192)
     last = updates(node)[-1]
-    seen = (last.memory_limit_in_bytes // MI, last.cpu_quota)
-    expect_equal(node, seen, (192, 30_000), "memory limit in MiB and CPU quota of main")
+    amounts = (last.memory_limit_in_bytes // MI, last.cpu_quota)
+    expect_equal(node, amounts, (192, 30_000), "memory limit in MiB and CPU quota of main")
 
 
 @conformance(id="resize-pod-level-added", rules=["CG-064.6", "CG-065"], needs=NEEDS, since="1.36")
@@ -327,8 +329,8 @@ async def a_pod_without_resources_of_its_own_can_get_some(node: Node) -> None:
     for name in ("web", "bare"):
         expect_pod_group(node, name, quota_us=30_000, memory_mi=192)
     last = updates(node, "side")[-1]
-    seen = (last.memory_limit_in_bytes // MI, last.cpu_quota)
-    expect_equal(node, seen, (192, 30_000), "memory limit in MiB and CPU quota of side")
+    amounts = (last.memory_limit_in_bytes // MI, last.cpu_quota)
+    expect_equal(node, amounts, (192, 30_000), "memory limit in MiB and CPU quota of side")
     expect_equal(node, len(updates(node, "main")), 0, "updates of main")
     expect_equal(node, node.count("StopContainer"), 0, "stops")
 

@@ -42,11 +42,11 @@ async def the_pod_grows_before_its_containers(node: Node) -> None:
         "updates",
     )
     beside = [c.request.overhead for c in node.calls("UpdatePodSandboxResources")]
-    seen = [(r.memory_limit_in_bytes // MI, r.cpu_quota) for r in beside]
-    expect_equal(node, seen, [(16, 10_000)] * 3, "memory, CPU quota of the overhead")
-    told = [c.request.resources for c in node.calls("UpdatePodSandboxResources")]
-    seen = [(r.memory_limit_in_bytes // MI, r.cpu_quota) for r in told]
-    expect_equal(node, seen, [(96, 10_000), (96, 20_000), (96, 20_000)], "memory, CPU quota")
+    overheads = [(r.memory_limit_in_bytes // MI, r.cpu_quota) for r in beside]
+    expect_equal(node, overheads, [(16, 10_000)] * 3, "memory, CPU quota of the overhead")
+    resources = [c.request.resources for c in node.calls("UpdatePodSandboxResources")]
+    overheads = [(r.memory_limit_in_bytes // MI, r.cpu_quota) for r in resources]
+    expect_equal(node, overheads, [(96, 10_000), (96, 20_000), (96, 20_000)], "memory, CPU quota")
     expect_pod_group(node, "web", quota_us=30_000, memory_mi=112)
 
 
@@ -106,11 +106,11 @@ async def a_runtime_that_refuses_the_pods_size_ends_the_resize(node: Node) -> No
         await node.api.resize_pod("web", "main", asking("100m", "96Mi"))
         await until(node, lambda: node.events("ResizeError", pod="web"), "ResizeError")
         error = message(node, "ResizeError", "web")[1]["error"]
-        wanted = (
+        error_start = (
             "failed to notify runtime for UpdatePodSandboxResources (resource=memory); resize "
             "rejected: "
         )
-        expect(node, error.startswith(wanted), wanted, error)
+        expect(node, error.startswith(error_start), error_start, error)
         expect_equal(node, len(updates(node)), 0, "updates")
         expect_pod_group(node, "web", quota_us=10_000, memory_mi=64)
 
@@ -126,8 +126,8 @@ async def a_runtime_is_told_the_old_limits_when_the_kernel_refuses_the_new(node:
     node.cgroups.write("cpu", "cpu.cfs_quota_us", "15000", "kubepods")
     await node.api.resize_pod("web", "main", asking("200m", "64Mi"))
     await until(node, lambda: node.events("ResizeError", pod="web"), "ResizeError")
-    told = [c.request.resources for c in node.calls("UpdatePodSandboxResources")]
-    quotas = [r.cpu_quota for r in told[:2]]
+    resources = [c.request.resources for c in node.calls("UpdatePodSandboxResources")]
+    quotas = [r.cpu_quota for r in resources[:2]]
     expect_equal(node, quotas, [20_000, 10_000], "CPU quotas of the first two calls")
     expect_equal(node, len(updates(node)), 0, "updates of main")
     node.cgroups.write("cpu", "cpu.cfs_quota_us", "-1", "kubepods")

@@ -69,14 +69,14 @@ async def a_resize_without_room_is_deferred(node: Node) -> None:
     await node.api.resize_pod("web", "main", requesting(TOO_MUCH))
     condition = await pending(node, "web", "Deferred")
     expect_equal(node, condition["observedGeneration"], 2, "observedGeneration")
-    wanted = "Node didn't have enough resource: cpu, requested: 1000000, used: 0, capacity: "
-    expect(node, condition["message"].startswith(wanted), wanted, condition["message"])
+    start = "Node didn't have enough resource: cpu, requested: 1000000, used: 0, capacity: "
+    expect(node, condition["message"].startswith(start), start, condition["message"])
     words, summary = message(node, "ResizeDeferred", "web")
     expect_equal(node, words, "Pod resize OutOfcpu", "text of the event ResizeDeferred")
     expect_equal(node, summary["error"], condition["message"], "error in the event ResizeDeferred")
     expect_equal(node, summary["generation"], 2, "generation in the event ResizeDeferred")
-    told = node.api.container("web", "main")
-    expect_equal(node, told["allocatedResources"], {"cpu": "100m"}, "allocated resources")
+    status = node.api.container("web", "main")
+    expect_equal(node, status["allocatedResources"], {"cpu": "100m"}, "allocated resources")
     expect_equal(node, len(updates(node)), 0, "updates")
 
 

@@ -38,9 +38,9 @@ async def pinned_memory_cannot_be_resized(node: Node) -> None:
     and the memory of a Burstable pod can be changed."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
     await node.api.resize_pod("web", "main", asking("100m", "128Mi"))
-    told = await pending(node, "web", "Infeasible")
+    condition = await pending(node, "web", "Infeasible")
     text = 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"'
-    expect_equal(node, told["message"], text, "message")
+    expect_equal(node, condition["message"], text, "message")
     await node.api.resize_pod("web", "main", asking("200m", "64Mi"))
     await resized(node, "web")
     lower: dict[str, Any] = {
@@ -67,9 +67,9 @@ async def a_container_that_may_swap_keeps_its_memory_request(node: Node) -> None
     before: dict[str, Any] = {"requests": {"cpu": "100m", "memory": "64Mi"}}
     await run_pod(node, pod("web", container("main", resources=before)))
     await node.api.resize_pod("web", "main", {"requests": {"cpu": "100m", "memory": "128Mi"}})
-    told = await pending(node, "web", "Infeasible")
+    condition = await pending(node, "web", "Infeasible")
     text = "In-place resize of containers with swap is not supported."
-    expect_equal(node, told["message"], text, "message")
+    expect_equal(node, condition["message"], text, "message")
     await node.api.resize_pod("web", "main", {"requests": {"cpu": "200m", "memory": "64Mi"}})
     await resized(node, "web")
 
@@ -100,8 +100,8 @@ async def a_resize_that_is_refused_again_changes_nothing(node: Node) -> None:
     await node.run_for(limits.STATUS_PASS_S)
     again = await pending(node, "web", "Deferred")
     expect_equal(node, node.event_count("ResizeDeferred", pod="web"), 1, "events ResizeDeferred")
-    seen = again["lastTransitionTime"]
-    expect_equal(node, seen, first["lastTransitionTime"], "lastTransitionTime of the condition")
+    time = again["lastTransitionTime"]
+    expect_equal(node, time, first["lastTransitionTime"], "lastTransitionTime of the condition")
     await node.api.resize_pod("web", "main", requesting("100m"))
     await until(node, lambda: not api_condition(node, "web", PENDING), "no condition any more")
     expect_equal(node, len(updates(node)), 0, "updates of containers")
@@ -115,8 +115,8 @@ async def a_guaranteed_pod_gets_the_room_before_a_burstable_one(node: Node) -> N
     await run_pod(node, taking("burst", 100))
     await run_pod(node, pod("sure", main_of("100m", "64Mi")))
     await run_pod(node, taking("other", part))
-    for name, wanted in (("burst", requesting(f"{part}m")), ("sure", asking(f"{part}m", "64Mi"))):
-        await node.api.resize_pod(name, "main", wanted)
+    for name, sizes in (("burst", requesting(f"{part}m")), ("sure", asking(f"{part}m", "64Mi"))):
+        await node.api.resize_pod(name, "main", sizes)
         await pending(node, name, "Deferred")
     await node.api.delete_pod("other")
     await node.run_until(
@@ -124,8 +124,8 @@ async def a_guaranteed_pod_gets_the_room_before_a_burstable_one(node: Node) -> N
         within_s=limits.STOP_S + 2 * limits.STATUS_PASS_S,
         what="the resize of sure is done",
     )
-    told = api_condition(node, "burst", PENDING).get("reason")
-    expect_equal(node, told, "Deferred", "reason of burst")
+    reason = api_condition(node, "burst", PENDING).get("reason")
+    expect_equal(node, reason, "Deferred", "reason of burst")
 
 
 @conformance(

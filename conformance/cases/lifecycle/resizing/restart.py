@@ -140,8 +140,8 @@ async def a_resize_goes_on_after_the_kubelet_was_killed_in_between(node: Node) -
     await node.run_until(
         lambda: len(updates(node)) == 3, within_s=limits.START_S + limits.NOTICE_S, what="CPU too"
     )
-    seen = [(r.memory_limit_in_bytes // MI, r.cpu_quota) for r in updates(node)]
-    expect_equal(node, seen, [(96, 10_000), (96, 20_000), (96, 20_000)], "memory, CPU quota")
+    amounts = [(r.memory_limit_in_bytes // MI, r.cpu_quota) for r in updates(node)]
+    expect_equal(node, amounts, [(96, 10_000), (96, 20_000), (96, 20_000)], "memory, CPU quota")
     await resized(node, "web")
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
 
@@ -159,13 +159,13 @@ async def the_checkpoint_has_what_was_allocated(node: Node) -> None:
 
 def noted(node: Node) -> list[Any]:
     """The resources of the container main in both files; the checksum must be a number."""
-    found = []
+    resources = []
     for file in FILES:
         whole = json.loads(node.machine.read_root_file(file))
         expect(node, whole["checksum"] > 0, "a checksum that is not 0", whole["checksum"])
         (entry,) = json.loads(whole["data"])["entries"].values()
-        found.append(entry["ContainerResources"]["main"])
-    return found
+        resources.append(entry["ContainerResources"]["main"])
+    return resources
 
 
 @conformance(
@@ -181,8 +181,8 @@ async def the_checkpoint_counts_not_the_spec(node: Node) -> None:
         entries = decode(text)
         expect_equal(node, encode(entries), text, f"text of {file}, written by the suite")
         (uid,) = entries
-        given = {"main": ResourceRequirements(**asking("150m", "64Mi"))}
-        node.machine.write_root_file(file, encode({uid: PodResources(given)}))
+        allocated = {"main": ResourceRequirements(**asking("150m", "64Mi"))}
+        node.machine.write_root_file(file, encode({uid: PodResources(allocated)}))
     await node.kubelet.start()
     await node.run_until(
         lambda: updates(node), within_s=FIRST_RETRY_S + limits.NOTICE_S, what="an update"

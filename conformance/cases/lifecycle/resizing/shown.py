@@ -24,8 +24,8 @@ from conformance.registry import Feature, conformance
 
 def in_progress(node: Node) -> tuple[Any, ...]:
     """Generation, reason and the end of the message of the condition PodResizeInProgress."""
-    found = api_condition(node, "web", IN_PROGRESS)
-    return found.get("observedGeneration"), found.get("reason"), found.get("message", "")[-6:]
+    row = api_condition(node, "web", IN_PROGRESS)
+    return row.get("observedGeneration"), row.get("reason"), row.get("message", "")[-6:]
 
 
 @conformance(
@@ -46,8 +46,8 @@ async def the_resize_in_progress_keeps_its_generation(node: Node) -> None:
         await until(node, lambda: in_progress(node) == (2, "Error", "busy 1"), "reason Error")
     with node.runtime.on(call, container="main").fails("UNKNOWN", "busy 2"):
         await node.api.resize_pod("web", "main", requesting(too_much))
-        told = await pending(node, "web", "Deferred")
-        expect_equal(node, told["observedGeneration"], 3, "generation of PodResizePending")
+        condition = await pending(node, "web", "Deferred")
+        expect_equal(node, condition["observedGeneration"], 3, "generation of PodResizePending")
         await node.run_until(
             lambda: in_progress(node)[2] == "busy 2",
             within_s=limits.SYNC_ERROR_S + RESIZE_S,
@@ -73,8 +73,8 @@ async def without_the_gate_no_status_has_resources_of_a_pod(node: Node) -> None:
     await until(node, lambda: shown() == [False, False], "the status has them no more")
     await run_pod(node, pod("new", container("main"), resources=asking("230m", "128Mi")))
     await node.run_for(limits.NOTICE_S)
-    kept = node.machine.read_root_file("allocated_pods_state")
-    expect(node, "230m" not in kept, f"no resources of the pod in {kept!r}")
+    checkpoint = node.machine.read_root_file("allocated_pods_state")
+    expect(node, "230m" not in checkpoint, f"no resources of the pod in {checkpoint!r}")
 
 
 @conformance(id="resize-status-of-memory", rules=["CG-063.4"], needs=NEEDS, since="1.34")
@@ -94,10 +94,10 @@ def expect_sent(node: Node, *, request: str, limit: str) -> None:
     writes amounts in one form, whatever it is sent."""
     patches = node.api.requests("PATCH", "/pods/web/status$")
     lists = [patch.body["status"].get("containerStatuses") for patch in patches]
-    main = next(found for found in reversed(lists) if found)[0]
-    shown = main["resources"]
-    seen = shown["requests"]["memory"], shown["limits"]["memory"]
-    expect_equal(node, seen, (request, limit), "memory request and limit in the status of main")
+    main = next(containers for containers in reversed(lists) if containers)[0]
+    resources = main["resources"]
+    memory = resources["requests"]["memory"], resources["limits"]["memory"]
+    expect_equal(node, memory, (request, limit), "memory request and limit in the status of main")
 
 
 @conformance(

@@ -54,8 +54,8 @@ async def a_changed_image_restarts_the_container_of_a_run_once_pod_too(node: Nod
     )
     await node.run_for(limits.NOTICE_S)
     expect_equal(node, node.api.phase("job"), "Running", "phase")
-    wanted = ["Container main definition changed, will be restarted"]
-    expect_equal(node, stops(node, "job"), wanted, "messages of Killing")
+    expected_messages = ["Container main definition changed, will be restarted"]
+    expect_equal(node, stops(node, "job"), expected_messages, "messages of Killing")
 
 
 @conformance(
@@ -108,11 +108,11 @@ async def a_sidecar_with_a_new_image_is_replaced_alone(node: Node) -> None:
         what="a second start of side",
     )
     await node.run_for(limits.NOTICE_S)
-    made = node.calls("CreateContainer", container="side")[1].request.config
-    expect_equal(node, made.image.user_specified_image, OTHER_IMAGE, "image of side")
+    config = node.calls("CreateContainer", container="side")[1].request.config
+    expect_equal(node, config.image.user_specified_image, OTHER_IMAGE, "image of side")
     expect_equal(node, node.count("StopContainer", container="main"), 0, "stops of main")
-    wanted = ["Init container side definition changed"]
-    expect_equal(node, stops(node, "web"), wanted, "messages of Killing")
+    expected_messages = ["Init container side definition changed"]
+    expect_equal(node, stops(node, "web"), expected_messages, "messages of Killing")
 
 
 @conformance(id="update-overtaken", rules=["LIFE-030.2", "LIFE-030.1"], needs=[API])
@@ -154,10 +154,10 @@ async def a_second_deletion_can_only_shorten_the_grace(node: Node) -> None:
         within_s=limits.SYNC_ERROR_S + limits.STOP_S,
         what="a second StopContainer",
     )
-    seen = [c.request.timeout for c in node.calls("StopContainer")]
-    expect_equal(node, seen, [30, 7], "timeouts of StopContainer")
-    told = node.events("FailedKillPod", pod="web")[0]["message"]
-    expect(node, told.startswith("error killing pod: "), "error killing pod: ...", told)
+    timeouts = [c.request.timeout for c in node.calls("StopContainer")]
+    expect_equal(node, timeouts, [30, 7], "timeouts of StopContainer")
+    message = node.events("FailedKillPod", pod="web")[0]["message"]
+    expect(node, message.startswith("error killing pod: "), "error killing pod: ...", message)
 
 
 def failing(name: str, policy: str, main: str, **fields: Any) -> PodPlan:
@@ -185,15 +185,15 @@ async def after_a_failed_probe_the_policy_of_the_container_decides(node: Node) -
     )
     await node.run_for(2 * limits.NOTICE_S)
     names = ("once", "main")
-    seen = [node.count("StartContainer", container=name) for name in names]
-    expect_equal(node, seen, [1, 1], "starts of once and main")
-    wanted = {
+    start_counts = [node.count("StartContainer", container=name) for name in names]
+    expect_equal(node, start_counts, [1, 1], "starts of once and main")
+    expected_messages = {
         "always": "Container once failed liveness probe",
         "never": "Container again failed liveness probe, will be restarted",
         "job": "Container main failed liveness probe",
     }
-    told = {name: stops(node, name)[0] for name in wanted}
-    expect_equal(node, told, wanted, "messages of Killing")
+    messages = {name: stops(node, name)[0] for name in expected_messages}
+    expect_equal(node, messages, expected_messages, "messages of Killing")
 
 
 @conformance(id="stop-without-effect", rules=["LIFE-071.5"], needs=[API, FAULTS])

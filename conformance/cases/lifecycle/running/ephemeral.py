@@ -82,8 +82,8 @@ async def an_ephemeral_container_can_share_the_processes_of_another(node: Node) 
     await node.run_until(
         lambda: node.count("CreateContainer", container="debug"), within_s=limits.START_S
     )
-    (made,) = node.calls("CreateContainer", container="debug")
-    spaces = made.request.config.linux.security_context.namespace_options
+    (creation,) = node.calls("CreateContainer", container="debug")
+    spaces = creation.request.config.linux.security_context.namespace_options
     (main,) = node.calls("CreateContainer", container="main")
     expect_equal(node, spaces.pid, PID_TARGET, "pid namespace of debug")
     expect_equal(node, spaces.target_id, main.response.container_id, "target_id (of main)")
@@ -102,10 +102,10 @@ async def a_target_in_a_shared_namespace_changes_nothing(node: Node) -> None:
     await node.run_until(
         lambda: node.count("CreateContainer", container="debug"), within_s=limits.START_S
     )
-    (made,) = node.calls("CreateContainer", container="debug")
-    spaces = made.request.config.linux.security_context.namespace_options
-    seen = (spaces.pid, spaces.target_id)
-    expect_equal(node, seen, (PID_POD, ""), "pid namespace and target of debug")
+    (creation,) = node.calls("CreateContainer", container="debug")
+    spaces = creation.request.config.linux.security_context.namespace_options
+    namespace = (spaces.pid, spaces.target_id)
+    expect_equal(node, namespace, (PID_POD, ""), "pid namespace and target of debug")
 
 
 @conformance(id="ephemeral-target-missing", rules=["LIFE-134.4", "LIFE-134.3"], needs=[API])
@@ -133,10 +133,10 @@ async def an_ephemeral_container_does_not_start_before_its_target(node: Node) ->
         what="debug is made",
     )
     (main,) = node.calls("CreateContainer", container="main")
-    (made,) = node.calls("CreateContainer", container="debug")
-    spaces = made.request.config.linux.security_context.namespace_options
-    seen = (spaces.pid, spaces.target_id)
-    expect_equal(node, seen, (PID_TARGET, main.response.container_id), "namespace of debug")
+    (creation,) = node.calls("CreateContainer", container="debug")
+    spaces = creation.request.config.linux.security_context.namespace_options
+    namespace = (spaces.pid, spaces.target_id)
+    expect_equal(node, namespace, (PID_TARGET, main.response.container_id), "namespace of debug")
 
 
 def failures(node: Node) -> list[str]:
@@ -161,9 +161,9 @@ async def an_ephemeral_container_does_not_wait_for_init_containers(node: Node) -
         within_s=6 + limits.START_S,
         what="main starts",
     )
-    wanted = [f"StartContainer {name}/0" for name in ("setup", "debug", "main")]
+    expected_starts = [f"StartContainer {name}/0" for name in ("setup", "debug", "main")]
     starts = [w for w in node.writes("web") if w.startswith("StartContainer")]
-    expect_equal(node, starts, wanted, "starts")
+    expect_equal(node, starts, expected_starts, "starts")
     debug, main = (node.times_s("StartContainer", container=n)[0] for n in ("debug", "main"))
     expect(node, main - debug >= 2, "debug starts while setup runs", f"{main - debug:.2f} s before")
 

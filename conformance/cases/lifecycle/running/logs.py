@@ -159,8 +159,8 @@ async def leftovers_and_the_oldest_logs_go(node: Node) -> None:
     )
     await node.run_for(1)
     files = node.machine.log_files("web", "main")
-    known = [file for file in files if file.startswith("0.log.2020")]
-    expect_equal(node, known, [f"{first}.gz", f"{second}.gz"], "rotated logs of before")
+    rotated_before = [file for file in files if file.startswith("0.log.2020")]
+    expect_equal(node, rotated_before, [f"{first}.gz", f"{second}.gz"], "rotated logs of before")
     expect_equal(node, len(files), 4, "log files")
     text = node.machine.log_text("web", "main", f"{second}.gz")
     expect_equal(node, text, f"text of {second}.gz", "text of the compressed log")

@@ -30,8 +30,8 @@ async def ended(node: Node, *containers: Any) -> dict[str, str]:
 
 def printing(text: str, code: int = 1, *, message: str = "", to: str = "stdout") -> Workload:
     """A run that prints one line and ends."""
-    said = Run(exit_code=code, exit_after_s=1.0, prints=text, prints_to=to)
-    return Workload((replace(said, termination_message=message),))
+    run = Run(exit_code=code, exit_after_s=1.0, prints=text, prints_to=to)
+    return Workload((replace(run, termination_message=message),))
 
 
 @conformance(
@@ -47,20 +47,20 @@ async def what_a_container_writes_to_its_message_file_is_shown(node: Node) -> No
         answer.status.message = "gone"
 
     node.runtime.on("ContainerStatus", container="told").changes_answer(said)
-    seen = await ended(
+    messages = await ended(
         node,
         container("bad", exits(1, message="lost")),
         container("good", exits(0, message="ok")),
         container("told", exits(1, message="bye")),
     )
-    expect_equal(node, seen, {"bad": "lost", "good": "ok", "told": "gone: bye"}, "messages")
+    expect_equal(node, messages, {"bad": "lost", "good": "ok", "told": "gone: bye"}, "messages")
 
 
 @conformance(id="message-file-only", rules=["LIFE-145"], needs=[STATUS])
 async def without_the_fallback_a_log_is_no_message(node: Node) -> None:
     """With policy File the log of a failed container does not become its message."""
-    seen = await ended(node, container("main", printing("said")))
-    expect_equal(node, seen, {"main": ""}, "messages")
+    messages = await ended(node, container("main", printing("said")))
+    expect_equal(node, messages, {"main": ""}, "messages")
 
 
 @conformance(id="message-fallback", rules=["LIFE-145"], needs=[STATUS])
@@ -68,30 +68,30 @@ async def the_log_of_a_failed_container_stands_in(node: Node) -> None:
     """With FallbackToLogsOnError the log, of both streams, is the message of a container that
     failed and wrote no message file; not that of one that succeeded or wrote a file."""
     policy: dict[str, Any] = {"terminationMessagePolicy": FALLBACK}
-    seen = await ended(
+    messages = await ended(
         node,
         container("failed", printing("why"), **policy),
         container("cried", printing("help", to="stderr"), **policy),
         container("fine", printing("all good", 0), **policy),
         container("both", printing("in the log", message="in the file"), **policy),
     )
-    wanted = {"failed": "why\n", "cried": "help\n", "fine": "", "both": "in the file"}
-    expect_equal(node, seen, wanted, "messages")
+    expected_messages = {"failed": "why\n", "cried": "help\n", "fine": "", "both": "in the file"}
+    expect_equal(node, messages, expected_messages, "messages")
 
 
 @conformance(id="message-limit", rules=["LIFE-145"], needs=[STATUS])
 async def a_long_message_is_cut_to_its_end(node: Node) -> None:
     """The message is the last 4096 bytes of a message file, or the last 2048 of a log, where a line
     that the runtime has written in pieces is one line."""
-    seen = await ended(
+    messages = await ended(
         node,
         container("file", exits(1, message="a" + "b" * 4096)),
         container("log", printing("c" + "d" * 2047), terminationMessagePolicy=FALLBACK),
         container("long", printing("e" * 16384 + "f"), terminationMessagePolicy=FALLBACK),
     )
-    expect_equal(node, seen["file"], "b" * 4096, "message from the file")
-    expect_equal(node, seen["log"], "d" * 2047 + "\n", "message from the log")
-    expect_equal(node, seen["long"], "e" * 2046 + "f\n", "message from a log with a long line")
+    expect_equal(node, messages["file"], "b" * 4096, "message from the file")
+    expect_equal(node, messages["log"], "d" * 2047 + "\n", "message from the log")
+    expect_equal(node, messages["long"], "e" * 2046 + "f\n", "message from a log with a long line")
 
 
 @conformance(id="message-own-path", rules=["LIFE-138", "LIFE-136"], needs=[STATUS])
@@ -126,5 +126,5 @@ async def a_message_stays_with_the_run_that_left_it(node: Node) -> None:
         lambda: "terminated" in node.container("web", "main").get("state", {}),
         within_s=2 + limits.NOTICE_S,
     )
-    now = node.container("web", "main")["state"]["terminated"]
-    expect_equal(node, (now["exitCode"], now.get("message")), (2, "second"), "state")
+    ended = node.container("web", "main")["state"]["terminated"]
+    expect_equal(node, (ended["exitCode"], ended.get("message")), (2, "second"), "state")

@@ -58,12 +58,12 @@ async def an_init_container_whose_record_was_removed_does_not_run_again(node: No
     await node.run_for(limits.NOTICE_S)
     await node.kubelet.restart()
     await node.run_for(limits.START_S + 2 * limits.NOTICE_S)
-    seen = [node.count("CreateContainer", container=name) for name in ("first", "second", "main")]
-    expect_equal(node, seen, [1, 1, 1], "creations of first, second and main")
+    counts = [node.count("CreateContainer", container=name) for name in ("first", "second", "main")]
+    expect_equal(node, counts, [1, 1, 1], "creations of first, second and main")
     for name in ("first", "second"):
         ended = node.container("web", name).get("state", {}).get("terminated", {})
-        told = (ended.get("exitCode"), ended.get("reason"))
-        expect_equal(node, told, (0, "Completed"), f"exit code and reason of {name}")
+        exit_fields = (ended.get("exitCode"), ended.get("reason"))
+        expect_equal(node, exit_fields, (0, "Completed"), f"exit code and reason of {name}")
         expect(node, node.container("web", name)["ready"], f"{name} is ready", "not ready")
     expect_equal(node, node.phase("web"), "Running", "phase")
 
@@ -87,11 +87,11 @@ async def a_sidecar_whose_record_was_removed_is_started_again(node: Node) -> Non
         what="a second start of side",
     )
     await node.run_for(limits.NOTICE_S)
-    seen = [node.count("StartContainer", container=name) for name in ("setup", "side", "main")]
-    expect_equal(node, seen, [1, 2, 1], "starts of setup, side and main")
+    counts = [node.count("StartContainer", container=name) for name in ("setup", "side", "main")]
+    expect_equal(node, counts, [1, 2, 1], "starts of setup, side and main")
     expect_equal(node, node.phases("web"), ["Pending", "Running"], "phases")
-    told = [c for s in node.statuses("web") for c in s.get("conditions", ())]
-    values = [condition["status"] for condition in told if condition["type"] == "Initialized"]
+    conditions = [c for s in node.statuses("web") for c in s.get("conditions", ())]
+    values = [condition["status"] for condition in conditions if condition["type"] == "Initialized"]
     expect(node, "False" not in values[values.index("True") :], "Initialized stays True", values)
 
 
@@ -113,9 +113,9 @@ async def without_a_record_restarts_are_counted_by_the_logs(node: Node) -> None:
         what="the fourth instance runs",
     )
     await node.run_for(limits.NOTICE_S)
-    gone = removed(node, "main")
+    numbers = removed(node, "main")
     for call in node.calls("StartContainer", container="main"):
-        if call.attempt not in gone:
+        if call.attempt not in numbers:
             request = cri.RemoveContainerRequest(container_id=call.request.container_id)
             await node.runtime.direct.call("RemoveContainer", request)
     await node.run_until(
@@ -172,9 +172,9 @@ async def of_a_retried_init_container_only_the_newest_instance_stays(node: Node)
         within_s=limits.START_S + 3 * limits.restart_after(1).high_s + limits.NOTICE_S,
         what="main runs after the fourth try of setup",
     )
-    gone = removed(node, "setup")
-    expect(node, {0, 1} <= set(gone), "removed instances 0 and 1", gone)
-    expect(node, 3 not in gone, "the newest instance, number 3, stays", gone)
+    numbers = removed(node, "setup")
+    expect(node, {0, 1} <= set(numbers), "removed instances 0 and 1", numbers)
+    expect(node, 3 not in numbers, "the newest instance, number 3, stays", numbers)
     times = {c.attempt: node.time_s(c) for c in node.calls("RemoveContainer", container="setup")}
     created = node.times_s("CreateContainer", container="setup")
     expect(node, times[0] <= created[2] + 1e-3, "0 is removed before number 2 is made", times)
@@ -191,8 +191,8 @@ async def before_a_new_sandbox_the_records_of_init_containers_are_removed(node: 
     """For a new sandbox all instances of init containers are removed first, so that each runs
     again, in order; one of OnFailure that had succeeded does not."""
     init = [container(name, exits(0)) for name in ("first", "second")]
-    done = container("done", exits(0, after_s=1))
-    plan = pod("web", container("main"), done, init=init, restartPolicy="OnFailure")
+    short_lived = container("done", exits(0, after_s=1))
+    plan = pod("web", container("main"), short_lived, init=init, restartPolicy="OnFailure")
     await node.apply_static(plan)
     other = pod(
         "other", container("goes-on"), container("over", exits(0)), restartPolicy="OnFailure"

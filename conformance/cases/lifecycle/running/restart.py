@@ -234,8 +234,8 @@ async def a_killed_kubelet_finds_its_pods_again(node: Node) -> None:
         what="other restarted once",
     )
     writes = node.writes("web", since_s=since)
-    wanted = ["CreateContainer other/1", "StartContainer other/1"]
-    expect(node, writes == wanted, f"only {wanted}", writes)
+    expected_writes = ["CreateContainer other/1", "StartContainer other/1"]
+    expect(node, writes == expected_writes, f"only {expected_writes}", writes)
 
 
 @conformance(
@@ -291,6 +291,6 @@ async def init_containers_that_succeeded_do_not_run_again(node: Node) -> None:
         what="three starts of both",
     )
     await node.run_for(limits.NOTICE_S)
-    seen = [node.count("StartContainer", container=name) for name in ("first", "second")]
-    expect_equal(node, seen, [1, 1], "starts of the init containers")
+    start_counts = [node.count("StartContainer", container=name) for name in ("first", "second")]
+    expect_equal(node, start_counts, [1, 1], "starts of the init containers")
     expect_equal(node, node.count("RunPodSandbox"), 1, "sandboxes")

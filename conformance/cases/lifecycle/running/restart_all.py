@@ -93,8 +93,8 @@ async def an_init_container_can_ask_for_a_restart_of_all(node: Node) -> None:
         what="both pods run",
     )
     started = [w for w in node.writes("web") if w.startswith("StartContainer")]
-    wanted = ["first/0", "asks/0", "first/1", "asks/1", "main/0"]
-    expect_equal(node, started, [f"StartContainer {w}" for w in wanted], "starts")
+    expected_starts = ["first/0", "asks/0", "first/1", "asks/1", "main/0"]
+    expect_equal(node, started, [f"StartContainer {w}" for w in expected_starts], "starts")
     kinds = {c["type"] for c in (node.api.pod("plain") or {})["status"]["conditions"]}
     expect(node, "AllContainersRestarting" not in kinds, "no such condition in plain", kinds)
 
@@ -127,14 +127,14 @@ async def a_restart_of_all_is_shown_and_not_delayed(node: Node) -> None:
         what="a probe of the third instance of trigger",
     )
     statuses = node.statuses("web")
-    told = [
+    reasons = [
         (c.get("reason"), c.get("message"))
         for status in statuses
         for c in status.get("conditions", ())
         if c["type"] == "AllContainersRestarting" and c["status"] == "True"
     ]
     why = ("RestartAllContainersStarted", "container exited with restart policy rule")
-    expect_equal(node, set(told), {why}, "reasons and messages of AllContainersRestarting")
+    expect_equal(node, set(reasons), {why}, "reasons and messages of AllContainersRestarting")
     initialized = [
         c["status"] for s in statuses for c in s.get("conditions", ()) if c["type"] == "Initialized"
     ]
@@ -160,14 +160,14 @@ async def a_removed_container_counts_as_restarted_before_it_starts(node: Node) -
             within_s=2 + 2 * limits.NOTICE_S + limits.STOP_S + 3 + limits.START_S,
             what="a second start of trigger",
         )
-    seen = {
+    restarts = {
         (c["restartCount"], c["state"]["waiting"]["message"])
         for status in node.statuses("web")
         for c in status.get("containerStatuses", ())
         if c["state"].get("waiting", {}).get("reason") == "RestartingAllContainers"
     }
-    wanted = {(1, "The container is removed because RestartAllContainers in place")}
-    expect_equal(node, seen, wanted, "restarts and messages of containers that wait")
+    expected_restarts = {(1, "The container is removed because RestartAllContainers in place")}
+    expect_equal(node, restarts, expected_restarts, "restarts and messages of containers that wait")
 
 
 @conformance(id="restart-all-probed", rules=["PROBE-014.4"], needs=[API, FAULTS], since="1.36")

@@ -20,10 +20,10 @@ def rule(action: str, *codes: int, operator: str = "In") -> dict[str, Any]:
 
 def last_exit(node: Node, pod_name: str, name: str) -> dict[str, Any]:
     """lastState.terminated of the container at the API."""
-    found: dict[str, Any] = (
+    terminated: dict[str, Any] = (
         node.api.container(pod_name, name).get("lastState", {}).get("terminated", {})
     )
-    return found
+    return terminated
 
 
 @conformance(

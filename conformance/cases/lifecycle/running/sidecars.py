@@ -55,9 +55,9 @@ async def a_sidecar_that_ended_well_is_shown_as_ended_while_it_waits(node: Node)
         within_s=10 + 4 * limits.NOTICE_S + limits.SYNC_ERROR_S,
         what="a third start of done",
     )
-    seen = node.states("web", "done")
-    expect(node, "terminated(0)" in seen, "a status that shows done as terminated(0)", seen)
-    expect(node, "waiting(CrashLoopBackOff)" not in seen, "done never shown as waiting", seen)
+    states = node.states("web", "done")
+    expect(node, "terminated(0)" in states, "a status that shows done as terminated(0)", states)
+    expect(node, "waiting(CrashLoopBackOff)" not in states, "done never shown as waiting", states)
 
 
 @conformance(id="sidecar-order-of-two", rules=["LIFE-120", "LIFE-121"], needs=[STATUS])
@@ -67,8 +67,8 @@ async def sidecars_start_in_their_order_and_init_containers_between_them(node: N
     init = [sidecar("one"), container("setup", exits(0, after_s=1)), sidecar("two")]
     await node.apply_static(pod("web", container("main"), init=init))
     await node.run_until(lambda: node.running("web", "one", "two", "main"), within_s=10)
-    wanted = [f"StartContainer {name}/0" for name in ("one", "setup", "two", "main")]
-    expect_equal(node, starts(node, "web"), wanted, "starts")
+    expected_starts = [f"StartContainer {name}/0" for name in ("one", "setup", "two", "main")]
+    expect_equal(node, starts(node, "web"), expected_starts, "starts")
 
 
 @conformance(id="sidecar-liveness", rules=["LIFE-121", "PROBE-034"], needs=[STATUS])

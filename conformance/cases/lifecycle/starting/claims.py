@@ -20,15 +20,15 @@ def wants(claim: dict[str, str]) -> PodPlan:
 
 async def told(node: Node, text: str) -> None:
     """Wait for the event; the pod has no sandbox, and is shown as Pending."""
-    wanted = f"Failed to prepare dynamic resources: prepare dynamic resources: {text}"
+    message = f"Failed to prepare dynamic resources: prepare dynamic resources: {text}"
     await node.run_until(
-        lambda: any(event["message"] == wanted for event in node.events(REASON)),
+        lambda: any(event["message"] == message for event in node.events(REASON)),
         within_s=SYNC_S,
-        what=f"an event {REASON}: {wanted}",
+        what=f"an event {REASON}: {message}",
     )
     expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes")
-    shown = node.pod("web") or {}
-    expect_equal(node, shown.get("status", {}).get("phase"), "Pending", "phase")
+    static_pod = node.pod("web") or {}
+    expect_equal(node, static_pod.get("status", {}).get("phase"), "Pending", "phase")
 
 
 @conformance(id="claim-missing", rules=["LIFE-130.4"], needs=NEEDS, since="1.34")
@@ -47,8 +47,8 @@ async def a_claim_whose_driver_is_missing_keeps_its_pod_waiting(node: Node) -> N
     await node.run_until(
         lambda: node.events(REASON), within_s=limits.START_S, what=f"an event {REASON}"
     )
-    found = node.api.pod("web") or {}
-    uid = found.get("metadata", {}).get("uid", "")
+    web = node.api.pod("web") or {}
+    uid = web.get("metadata", {}).get("uid", "")
     await node.api.create_resource_claim("gpu-1", "gpu.example.com", pod_uid=uid)
     await told(node, "DRA driver gpu.example.com is not registered")
 

@@ -37,21 +37,21 @@ async def the_container_wins_over_the_pod_in_users_and_profiles(node: Node) -> N
     shared = {"runAsUser": 1000, "runAsGroup": 3000, "fsGroup": 2000, "supplementalGroups": [2001]}
     both = container("main", securityContext=own), container("plain")
     await node.apply_static(pod("web", *both, securityContext=shared))
-    made = (await created(node)).linux.security_context
+    main_context = (await created(node)).linux.security_context
     plain = (await created(node, "plain")).linux.security_context
-    expect_equal(node, made.run_as_user.value, 1001, "user of main")
+    expect_equal(node, main_context.run_as_user.value, 1001, "user of main")
     expect_equal(node, plain.run_as_user.value, 1000, "user of plain")
-    for context in (made, plain):
+    for context in (main_context, plain):
         expect_equal(node, context.run_as_group.value, 3000, "group")
         expect_equal(node, list(context.supplemental_groups), [2000, 2001], "further groups")
     added, dropped = (
-        list(made.capabilities.add_capabilities),
-        list(made.capabilities.drop_capabilities),
+        list(main_context.capabilities.add_capabilities),
+        list(main_context.capabilities.drop_capabilities),
     )
     expect_equal(node, (added, dropped), (["NET_ADMIN"], ["ALL"]), "capabilities")
-    flags = (made.readonly_rootfs, made.no_new_privs, made.privileged)
+    flags = (main_context.readonly_rootfs, main_context.no_new_privs, main_context.privileged)
     expect_equal(node, flags, (True, True, False), "readonly_rootfs, no_new_privs and privileged")
-    profiles = (made.seccomp.profile_type, plain.seccomp.profile_type)
+    profiles = (main_context.seccomp.profile_type, plain.seccomp.profile_type)
     expect_equal(node, profiles, (0, 1), "seccomp profiles: RuntimeDefault, Unconfined")
 
 
@@ -66,8 +66,8 @@ async def with_seccomp_default_containers_have_a_profile(node: Node) -> None:
     Unconfined is left so."""
     free = container("free", securityContext={"seccompProfile": {"type": "Unconfined"}})
     await node.apply_static(pod("web", container("main"), free))
-    made = [(await created(node, name)).linux.security_context for name in ("main", "free")]
-    profiles = [context.seccomp.profile_type for context in made]
+    contexts = [(await created(node, name)).linux.security_context for name in ("main", "free")]
+    profiles = [context.seccomp.profile_type for context in contexts]
     expect_equal(node, profiles, [0, 1], "seccomp profiles: RuntimeDefault, Unconfined")
 
 
@@ -87,8 +87,8 @@ async def unknown_fields_have_no_effect(node: Node) -> None:
     """A kubelet starts with a configuration that has unknown fields, at its top and further down,
     and fields in the wrong case; these have no effect, those beside them do."""
     await node.apply_static(pod("web", container("main")))
-    made = (await created(node)).linux.security_context
-    expect_equal(node, made.seccomp.profile_type, 0, "seccomp profile: RuntimeDefault")
+    context = (await created(node)).linux.security_context
+    expect_equal(node, context.seccomp.profile_type, 0, "seccomp profile: RuntimeDefault")
 
 
 @conformance(id="config-non-root", rules=["LIFE-141", "LIFE-131"], needs=[STATUS])
@@ -126,11 +126,11 @@ async def requests_and_limits_reach_the_runtime(node: Node) -> None:
     alike = {"cpu": "100m", "memory": "32Mi"}
     sure = container("sure", resources={"requests": alike, "limits": alike})
     await node.apply_static(pod("guaranteed", sure))
-    made = (await created(node)).linux.resources
-    seen = (made.cpu_shares, made.cpu_period, made.cpu_quota)
-    expect_equal(node, seen, (256, 100_000, 50_000), "CPU shares, period and quota")
-    expect_equal(node, made.memory_limit_in_bytes, 64 << 20, "memory limit")
-    expect(node, 2 < made.oom_score_adj < 1000, "oom_score_adj from 3 to 999", made.oom_score_adj)
+    linux = (await created(node)).linux.resources
+    actual = (linux.cpu_shares, linux.cpu_period, linux.cpu_quota)
+    expect_equal(node, actual, (256, 100_000, 50_000), "CPU shares, period and quota")
+    expect_equal(node, linux.memory_limit_in_bytes, 64 << 20, "memory limit")
+    expect(node, 2 < linux.oom_score_adj < 1000, "oom_score_adj from 3 to 999", linux.oom_score_adj)
     idle = (await created(node, "idle")).linux.resources
     unlimited = (idle.cpu_shares, idle.cpu_quota, idle.memory_limit_in_bytes, idle.oom_score_adj)
     expect_equal(node, unlimited, (2, 0, 0, 1000), "shares, quota, memory, oom_score_adj")
@@ -147,8 +147,8 @@ async def a_pod_on_the_nodes_namespaces_says_so_to_sandbox_and_container(node: N
     (run,) = node.calls("RunPodSandbox", pod="web")
     for linux in (run.request.config.linux, container_config.linux):
         spaces = linux.security_context.namespace_options
-        seen = (spaces.network, spaces.pid, spaces.ipc)
-        expect_equal(node, seen, (NODE_NAMESPACE,) * 3, "network, pid, ipc")
+        namespaces = (spaces.network, spaces.pid, spaces.ipc)
+        expect_equal(node, namespaces, (NODE_NAMESPACE,) * 3, "network, pid, ipc")
     expect_equal(node, run.request.config.hostname, "", "host name")
 
 
@@ -158,8 +158,8 @@ async def containers_of_a_pod_can_share_one_pid_namespace(node: Node) -> None:
     always."""
     await node.apply_static(pod("web", shareProcessNamespace=True))
     spaces = (await created(node)).linux.security_context.namespace_options
-    seen = (spaces.network, spaces.pid, spaces.ipc)
-    expect_equal(node, seen, (POD_NAMESPACE,) * 3, "network, pid, ipc")
+    namespaces = (spaces.network, spaces.pid, spaces.ipc)
+    expect_equal(node, namespaces, (POD_NAMESPACE,) * 3, "network, pid, ipc")
 
 
 @conformance(id="config-dns", rules=["LIFE-135"], needs=[STATUS])
@@ -174,9 +174,9 @@ async def the_pods_own_dns_settings_are_used_alone_or_added(node: Node) -> None:
     await node.apply_static(pod("web", dnsPolicy="None", dnsConfig=own))
     await created(node)
     dns = node.calls("RunPodSandbox", pod="web")[0].request.config.dns_config
-    seen = (list(dns.servers), list(dns.searches), sorted(dns.options))
-    wanted = (["192.0.2.53"], ["example.test"], ["ndots:2", "rotate"])
-    expect_equal(node, seen, wanted, "servers, searches, options")
+    settings = (list(dns.servers), list(dns.searches), sorted(dns.options))
+    expected_settings = (["192.0.2.53"], ["example.test"], ["ndots:2", "rotate"])
+    expect_equal(node, settings, expected_settings, "servers, searches, options")
 
 
 @conformance(id="config-ports", rules=["LIFE-133", "LIFE-136"], needs=[STATUS])
@@ -190,5 +190,5 @@ async def ports_of_regular_containers_are_mapped_at_the_sandbox(node: Node) -> N
     await node.apply_static(pod("web", container("main", ports=ports)))
     await created(node)
     mappings = node.calls("RunPodSandbox", pod="web")[0].request.config.port_mappings
-    seen = [(m.container_port, m.host_port, m.protocol) for m in mappings]
-    expect_equal(node, seen, [(80, 0, 0), (53, 0, 1)], "container port, host port, protocol")
+    ports_told = [(m.container_port, m.host_port, m.protocol) for m in mappings]
+    expect_equal(node, ports_told, [(80, 0, 0), (53, 0, 1)], "container port, host port, protocol")

@@ -25,11 +25,11 @@ def warnings(node: Node, reason: str) -> list[str]:
 
 def expect_searches_told(node: Node, kept: list[str]) -> None:
     """Expect a warning that shows the searches that are left."""
-    wanted = (
+    message = (
         "Search Line limits were exceeded, some search paths have been omitted, the applied "
         f"search line is: {' '.join(kept)}"
     )
-    expect(node, wanted in warnings(node, FORMING), wanted, warnings(node, FORMING))
+    expect(node, message in warnings(node, FORMING), message, warnings(node, FORMING))
 
 
 @conformance(id="dns-too-many-servers", rules=["NODE-221.1", "NODE-221.2"], needs=[API, RESTART])
@@ -43,11 +43,11 @@ async def three_name_servers_are_kept(node: Node) -> None:
     await node.api.run_pods(pod("web", dnsPolicy="Default", dnsConfig=own))
     await node.run_for(limits.EVENTS_S)
     expect_equal(node, told(node, "web")[0], SERVERS[:3], "name servers")
-    wanted = (
+    message = (
         "Nameserver limits were exceeded, some nameservers have been omitted, the applied "
         f"nameserver line is: {' '.join(SERVERS[:3])}"
     )
-    expect(node, wanted in warnings(node, FORMING), wanted, warnings(node, FORMING))
+    expect(node, message in warnings(node, FORMING), message, warnings(node, FORMING))
 
 
 @conformance(id="dns-within-the-limits", rules=["NODE-221.1", "NODE-221.2"], needs=[API])
@@ -76,9 +76,9 @@ async def thirty_two_searches_are_kept(node: Node) -> None:
     await node.api.run_pods(pod("web", dnsPolicy="ClusterFirst"))
     await node.run_for(limits.EVENTS_S)
     cluster = ["default.svc.cluster.test", "svc.cluster.test", "cluster.test"]
-    kept = [*cluster, *searches[:29]]
-    expect_equal(node, told(node, "web")[1], kept, "searches")
-    expect_searches_told(node, kept)
+    first_searches = [*cluster, *searches[:29]]
+    expect_equal(node, told(node, "web")[1], first_searches, "searches")
+    expect_searches_told(node, first_searches)
 
 
 @conformance(id="dns-long-search", rules=["NODE-221.1", "NODE-221.2"], needs=[API, RESTART])
@@ -123,23 +123,23 @@ async def start_with_file(node: Node, text: str | None) -> list[str]:
 async def the_nodes_file_is_checked_at_the_start(node: Node) -> None:
     """A kubelet tells at its start that its resolv.conf has more searches than pods can have."""
     searches = " ".join(f"s{number}.test" for number in range(33))
-    seen = await start_with_file(node, f"nameserver 192.0.2.1\nsearch {searches}\n")
-    expect_equal(node, len(seen), 1, f"warnings {CHECKED}")
-    wanted = "contains search line consisting of more than 32 domains!"
-    expect(node, wanted in seen[0], wanted, seen)
+    messages = await start_with_file(node, f"nameserver 192.0.2.1\nsearch {searches}\n")
+    expect_equal(node, len(messages), 1, f"warnings {CHECKED}")
+    complaint = "contains search line consisting of more than 32 domains!"
+    expect(node, complaint in messages[0], complaint, messages)
 
 
 @conformance(id="dns-file-fits", rules=["NODE-221.4"], needs=[API, RESTART])
 async def a_file_that_fits_is_not_told(node: Node) -> None:
     """A kubelet without a cluster domain is content with 32 searches."""
     searches = " ".join(f"s{number}.test" for number in range(32))
-    seen = await start_with_file(node, f"nameserver 192.0.2.1\nsearch {searches}\n")
-    expect_equal(node, seen, [], f"warnings {CHECKED}")
+    messages = await start_with_file(node, f"nameserver 192.0.2.1\nsearch {searches}\n")
+    expect_equal(node, messages, [], f"warnings {CHECKED}")
 
 
 @conformance(id="dns-file-missing", rules=["NODE-221.4"], needs=[API, RESTART])
 async def a_file_that_is_missing_is_told_at_the_start(node: Node) -> None:
     """A kubelet tells at its start that it cannot open its resolv.conf, and runs all the same."""
-    seen = await start_with_file(node, None)
-    expect_equal(node, len(seen), 1, f"warnings {CHECKED}")
-    expect(node, seen[0].endswith("resolv.conf: no such file or directory"), "why", seen)
+    messages = await start_with_file(node, None)
+    expect_equal(node, len(messages), 1, f"warnings {CHECKED}")
+    expect(node, messages[0].endswith("resolv.conf: no such file or directory"), "why", messages)

@@ -55,10 +55,10 @@ async def a_container_can_be_told_about_its_pod(node: Node) -> None:
     resources = {"limits": {"cpu": "1100m"}, "requests": {"memory": "20Mi"}}
     main = container("main", env=env, resources=resources)
     await node.apply_static(pod("web", main, metadata={"labels": {"app": "shop"}}))
-    seen = variables(await created(node))
+    env_seen = variables(await created(node))
     await node.wait_running("web")
     ip = (node.pod("web") or {})["status"].get("podIP", "")
-    wanted = {
+    expected = {
         "NAME": f"web-{node.name}",
         "SPACE": "default",
         "APP": "shop",
@@ -67,7 +67,7 @@ async def a_container_can_be_told_about_its_pod(node: Node) -> None:
         "CPU": "2",
         "MEMORY": "20",
     }
-    expect_equal(node, seen, wanted, "variables")
+    expect_equal(node, env_seen, expected, "variables")
     expect(node, ip, "the pod's address in a variable")
 
 
@@ -94,9 +94,9 @@ async def config_maps_and_secrets_become_variables(node: Node) -> None:
         ],
     )
     await node.api.create_pod(pod("web", main, enableServiceLinks=False))
-    seen = variables(await created(node))
-    wanted = {"MODE": "fast", "LEVEL": "own", "S_token": "secret", "TOKEN": "secret"}
-    expect_equal(node, seen, wanted, "variables")
+    env_seen = variables(await created(node))
+    expected = {"MODE": "fast", "LEVEL": "own", "S_token": "secret", "TOKEN": "secret"}
+    expect_equal(node, env_seen, expected, "variables")
 
 
 @conformance(id="env-missing-object", rules=["LIFE-137", "LIFE-131"], needs=[API])
@@ -149,7 +149,7 @@ async def services_of_the_namespace_become_variables(node: Node) -> None:
         for name in ("linked", "alone")
     )
     shop = {name: value for name, value in linked.items() if name.startswith("MY_SHOP")}
-    wanted = {
+    expected = {
         "MY_SHOP_SERVICE_HOST": "10.96.0.77",
         "MY_SHOP_SERVICE_PORT": "80",
         "MY_SHOP_SERVICE_PORT_WEB": "80",
@@ -159,9 +159,9 @@ async def services_of_the_namespace_become_variables(node: Node) -> None:
         "MY_SHOP_PORT_80_TCP_PORT": "80",
         "MY_SHOP_PORT_80_TCP_ADDR": "10.96.0.77",
     }
-    expect_equal(node, shop, wanted, "variables of my-shop")
-    others = [name for name in alone if name.startswith("MY_SHOP")]
-    expect_equal(node, others, [], "variables of my-shop without links")
+    expect_equal(node, shop, expected, "variables of my-shop")
+    unlinked = [name for name in alone if name.startswith("MY_SHOP")]
+    expect_equal(node, unlinked, [], "variables of my-shop without links")
 
 
 @conformance(id="env-file-missing", rules=["LIFE-137", "LIFE-131"], needs=[API], since="1.35")
@@ -181,9 +181,9 @@ async def a_missing_file_of_variables_keeps_its_container_waiting(node: Node) ->
         what="main waits with a message",
     )
     waiting = node.api.container("web", "main")["state"]["waiting"]
-    seen = (waiting.get("reason"), waiting["message"])
-    wanted = ("CreateContainerConfigError", "couldn't parse env file")
-    expect_equal(node, seen, wanted, "reason and message")
+    waiting_fields = (waiting.get("reason"), waiting["message"])
+    expected_fields = ("CreateContainerConfigError", "couldn't parse env file")
+    expect_equal(node, waiting_fields, expected_fields, "reason and message")
     expect_equal(node, node.count("CreateContainer", container="main"), 0, "creations of main")
 
 
@@ -205,16 +205,16 @@ async def later_sources_win_and_can_be_referred_to(node: Node) -> None:
         ],
     )
     await node.api.create_pod(pod("web", main, enableServiceLinks=False))
-    seen = variables(await created(node))
-    wanted = {
+    env_seen = variables(await created(node))
+    expected = {
         "MODE": "fast",
         "LEVEL": "4",
         "ONLY_ONE": "yes",
         "ONLY_TWO": "yes",
         "BOTH": "fast-4-yes",
     }
-    found = {name: value for name, value in seen.items() if name in {*wanted, "ABSENT"}}
-    expect_equal(node, found, wanted, "variables")
+    chosen = {name: value for name, value in env_seen.items() if name in {*expected, "ABSENT"}}
+    expect_equal(node, chosen, expected, "variables")
 
 
 @conformance(id="env-limits-of-node", rules=["LIFE-137.6"], needs=[API])
@@ -224,11 +224,11 @@ async def an_unset_limit_reads_as_what_the_node_can_give(node: Node) -> None:
     names = {"CPU": "limits.cpu", "MEMORY": "limits.memory", "ASKED": "requests.memory"}
     env = [variable(name, resourceFieldRef={"resource": of}) for name, of in names.items()]
     await node.api.create_pod(pod("web", container("main", env=env)))
-    seen = variables(await created(node))
+    env_seen = variables(await created(node))
     await node.run_until(
         lambda: node.api.allocatable("memory"), within_s=limits.STATUS_PASS_S, what="allocatable"
     )
     memory = parse_nano(node.api.allocatable("memory")) // NANO
     cpus = -(-parse_nano(node.api.allocatable("cpu")) // NANO)
-    wanted = {"CPU": str(cpus), "MEMORY": str(memory), "ASKED": "0"}
-    expect_equal(node, {name: seen.get(name) for name in names}, wanted, "variables")
+    expected = {"CPU": str(cpus), "MEMORY": str(memory), "ASKED": "0"}
+    expect_equal(node, {name: env_seen.get(name) for name in names}, expected, "variables")

@@ -53,18 +53,18 @@ async def a_status_shows_whose_the_process_is_and_which_image_it_runs(node: Node
     await node.wait_running("web")
     container_id = node.calls("StartContainer", pod="web")[0].request.container_id
     request = cri.ContainerStatusRequest(container_id=container_id)
-    told = (await node.runtime.direct.call("ContainerStatus", request)).status
-    shown = node.container("web", "main")
-    expect_equal(node, shown.get("imageID"), told.image_ref, "imageID")
-    expect_equal(node, shown.get("image"), "localhost/renamed:1", "image")
-    linux = told.user.linux
-    wanted = {
+    runtime_status = (await node.runtime.direct.call("ContainerStatus", request)).status
+    status = node.container("web", "main")
+    expect_equal(node, status.get("imageID"), runtime_status.image_ref, "imageID")
+    expect_equal(node, status.get("image"), "localhost/renamed:1", "image")
+    linux = runtime_status.user.linux
+    expected_user = {
         "uid": linux.uid,
         "gid": linux.gid,
         "supplementalGroups": [*linux.supplemental_groups],
     }
-    user = {"linux": wanted} if told.user.HasField("linux") else None
-    expect_equal(node, shown.get("user"), user, "user")
+    user = {"linux": expected_user} if runtime_status.user.HasField("linux") else None
+    expect_equal(node, status.get("user"), user, "user")
 
 
 @conformance(id="runtime-class-handler", rules=["LIFE-146", "CRI-030"], needs=[API])
@@ -90,9 +90,9 @@ async def a_pod_waits_for_its_runtime_class(node: Node) -> None:
         within_s=limits.START_S,
         what="an event that no sandbox can be made",
     )
-    told = node.events("FailedCreatePodSandBox", pod="web")[0]["message"]
+    message = node.events("FailedCreatePodSandBox", pod="web")[0]["message"]
     missing = 'Failed to create pod sandbox: runtimeclass.node.k8s.io "later" not found'
-    expect_equal(node, told, missing, "message of the event")
+    expect_equal(node, message, missing, "message of the event")
     expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes without the class")
     await node.api.create_runtime_class("later", "runc")
     await node.run_until(
@@ -113,15 +113,15 @@ async def pods_without_the_nodes_users_get_their_own(node: Node) -> None:
         await started(node, name)
     firsts = []
     for name in ("a", "b"):
-        wanted = users(node.calls("RunPodSandbox", pod=name)[0].request.config)
-        expect_equal(node, wanted.mode, POD_NAMESPACE, f"user namespace mode of {name}")
-        expect_equal(node, list(wanted.uids), list(wanted.gids), f"user ID mappings of {name}")
-        (ids,) = wanted.uids
+        mappings = users(node.calls("RunPodSandbox", pod=name)[0].request.config)
+        expect_equal(node, mappings.mode, POD_NAMESPACE, f"user namespace mode of {name}")
+        expect_equal(node, list(mappings.uids), list(mappings.gids), f"user ID mappings of {name}")
+        (ids,) = mappings.uids
         expect_equal(node, (ids.container_id, ids.length), (0, 65536), f"ID mapping of {name}")
         firsts.append(ids.host_id)
-        made = node.calls("CreateContainer", pod=name)[0].request.config
-        expect_equal(node, users(made), wanted, f"ID mappings of the container of {name}")
-        for mount in made.mounts:
+        config = node.calls("CreateContainer", pod=name)[0].request.config
+        expect_equal(node, users(config), mappings, f"ID mappings of the container of {name}")
+        for mount in config.mounts:
             expect_equal(node, list(mount.uidMappings), [ids], f"IDs at {mount.container_path}")
     expect_equal(node, len({*firsts}), 2, "number of different ranges of user IDs")
     expect_equal(node, [n for n in firsts if n < 65536 or n % 65536], [], "misplaced ranges")
@@ -156,8 +156,8 @@ def with_ids(count: int) -> dict[str, Any]:
 
 async def refuses(node: Node, words: str, **config: Any) -> None:
     """Expect that the kubelet does not start with these fields and says these words."""
-    said = await node.kubelet.refused_start(**config)
-    expect(node, words in said, f"the words {words!r} in {said[-600:]!r}")
+    error_text = await node.kubelet.refused_start(**config)
+    expect(node, words in error_text, f"the words {words!r} in {error_text[-600:]!r}")
 
 
 @conformance(
@@ -177,7 +177,7 @@ async def no_user_is_given_twice_after_a_change_of_their_number(node: Node) -> N
     await node.apply_static(pod("third", container("main"), hostUsers=False))
     await started(node, "third")
     calls = [node.calls("RunPodSandbox", pod=name) for name in (*NAMES, "third")]
-    firsts = {users(call.request.config).uids[0].host_id for made in calls for call in made}
+    firsts = {users(call.request.config).uids[0].host_id for of_pod in calls for call in of_pod}
     expect_equal(node, (len(firsts), sum(map(len, calls))), (3, 3), "number of ranges, sandboxes")
 
 
@@ -227,6 +227,8 @@ async def a_mount_can_be_read_only_all_the_way_down(node: Node) -> None:
     volumes = [{"name": "d", "emptyDir": {}}]
     await node.api.create_pod(pod("web", container("main", volumeMounts=mounts), volumes=volumes))
     await started(node, "web")
-    made = node.calls("CreateContainer", pod="web")[0].request.config.mounts
-    found = {m.container_path: m.recursive_read_only for m in made if m.container_path in MODES}
-    expect_equal(node, found, MODES, "recursive_read_only")
+    made_mounts = node.calls("CreateContainer", pod="web")[0].request.config.mounts
+    modes = {
+        m.container_path: m.recursive_read_only for m in made_mounts if m.container_path in MODES
+    }
+    expect_equal(node, modes, MODES, "recursive_read_only")

@@ -27,8 +27,8 @@ FIXED = (
 
 def dns(node: Node, name: str) -> tuple[list[str], list[str], list[str]]:
     """Servers, searches and options that the runtime got for the pod."""
-    told = node.calls("RunPodSandbox", pod=name)[0].request.config.dns_config
-    return list(told.servers), list(told.searches), sorted(told.options)
+    dns_config = node.calls("RunPodSandbox", pod=name)[0].request.config.dns_config
+    return list(dns_config.servers), list(dns_config.searches), sorted(dns_config.options)
 
 
 @conformance(
@@ -59,7 +59,7 @@ async def each_policy_has_its_servers(node: Node) -> None:
     await node.api.run_pods(*(pod(name, **fields) for name, fields in plans.items()))
     cluster = ["default.svc.cluster.test", "svc.cluster.test", "cluster.test", "node.test"]
     nodes = (["192.0.2.1", "192.0.2.2"], ["node.test"], ["ndots:1", "timeout:3"])
-    wanted = {
+    expected_settings = {
         "none": (["192.0.2.53"], ["own.test"], ["ndots:2", "rotate"]),
         "default": nodes,
         "cluster": (["192.0.2.10"], cluster, ["ndots:5"]),
@@ -67,7 +67,7 @@ async def each_policy_has_its_servers(node: Node) -> None:
         "with-host": (["192.0.2.10"], cluster, ["ndots:5"]),
         "added": (["192.0.2.10", "192.0.2.53"], [*cluster, "own.test"], ["ndots:2", "rotate"]),
     }
-    for name, settings in wanted.items():
+    for name, settings in expected_settings.items():
         expect_equal(node, dns(node, name), settings, f"servers, searches, options of {name}")
 
 
@@ -125,14 +125,14 @@ async def a_file_is_no_directory(node: Node) -> None:
         await node.api.create_pod(
             pod(name, container("main", volumeMounts=mounts), volumes=[volume])
         )
-    for name, path, _, what in rows:
+    for name, path, _, kind_words in rows:
         await node.run_until(
             partial(node.events, "FailedMount", pod=name),
             within_s=limits.START_S,
             what=f"an event FailedMount of {name}",
         )
         text = node.events("FailedMount", pod=name)[0]["message"]
-        why = f"hostPath type check failed: {path} is not {what}"
-        wanted = f'MountVolume.SetUp failed for volume "data" : {why}'
-        expect_equal(node, text, wanted, "message of the event")
+        why = f"hostPath type check failed: {path} is not {kind_words}"
+        expected_message = f'MountVolume.SetUp failed for volume "data" : {why}'
+        expect_equal(node, text, expected_message, "message of the event")
         expect_equal(node, node.count("RunPodSandbox", pod=name), 0, "sandboxes")

@@ -61,7 +61,7 @@ async def each_dns_policy_gives_its_servers_and_searches(node: Node) -> None:
         [*CLUSTER, "corp.test", "example.test"],
         ["ndots:2", "rotate"],
     )
-    wanted = {
+    expected = {
         "cluster": of_cluster,
         "more": with_more,
         "host": of_node,
@@ -70,8 +70,8 @@ async def each_dns_policy_gives_its_servers_and_searches(node: Node) -> None:
     }
     for name in PLANS:
         dns = sandbox(node, name).dns_config
-        seen = (list(dns.servers), list(dns.searches), sorted(dns.options))
-        expect_equal(node, seen, wanted[name], f"servers, searches, options of {name}")
+        actual = (list(dns.servers), list(dns.searches), sorted(dns.options))
+        expect_equal(node, actual, expected[name], f"servers, searches, options of {name}")
 
 
 @conformance(
@@ -114,8 +114,8 @@ async def a_sandbox_is_as_privileged_as_its_most_privileged_container(node: Node
     await node.apply_static(pod("plain"))
     await created(node)
     await node.run_until(lambda: node.count("RunPodSandbox") == 2, within_s=limits.START_S)
-    wanted = {"web": True, "plain": False}
-    seen = {n: sandbox(node, n).linux.security_context.privileged for n in wanted}
-    expect_equal(node, seen, wanted, "privileged")
+    expected = {"web": True, "plain": False}
+    privileged = {n: sandbox(node, n).linux.security_context.privileged for n in expected}
+    expect_equal(node, privileged, expected, "privileged")
     sysctls = dict(sandbox(node, "web").linux.sysctls)
     expect_equal(node, sysctls, {"net.ipv4.ip_unprivileged_port_start": "1000"}, "sysctls")

@@ -32,8 +32,8 @@ async def two_ready_sandboxes_become_one_new_one(node: Node) -> None:
         within_s=AGAIN_S,
         what="main starts in a new sandbox",
     )
-    made = [c.request.config.metadata.attempt for c in node.calls("RunPodSandbox", pod="web")]
-    expect_equal(node, made, [0, 2], "attempts of the sandboxes that the kubelet has made")
+    attempts = [c.request.config.metadata.attempt for c in node.calls("RunPodSandbox", pod="web")]
+    expect_equal(node, attempts, [0, 2], "attempts of the sandboxes that the kubelet has made")
     before_s = node.times_s("RunPodSandbox", pod="web")[1]
     stopped = {
         c.request.pod_sandbox_id
@@ -64,26 +64,26 @@ async def a_sandbox_without_an_address_is_replaced(node: Node) -> None:
         )
         await node.run_for(2 * limits.NOTICE_S)
     expect_order(node, node.writes("web"), ["StopPodSandbox/0", "RunPodSandbox/1"], "sandboxes")
-    seen = [node.count("RunPodSandbox", pod=name) for name in ("web", "host")]
-    expect_equal(node, seen, [2, 1], "sandboxes of web and host")
+    sandbox_counts = [node.count("RunPodSandbox", pod=name) for name in ("web", "host")]
+    expect_equal(node, sandbox_counts, [2, 1], "sandboxes of web and host")
 
 
 @conformance(id="sandbox-network-mode", rules=["LIFE-102", "CRI-034.2"], needs=[STATUS])
 async def a_sandbox_in_the_wrong_network_is_replaced(node: Node) -> None:
     """When a pod that keeps its UID moves into the host network, its sandbox is replaced."""
-    known = {"uid": "5c9e2b1a-0000-4000-8000-00000000e7a1"}
-    await node.apply_static(pod("web", metadata=known))
+    with_uid = {"uid": "5c9e2b1a-0000-4000-8000-00000000e7a1"}
+    await node.apply_static(pod("web", metadata=with_uid))
     await node.wait_running("web")
     await node.run_for(limits.NOTICE_S)
-    await node.apply_static(pod("web", metadata=known, hostNetwork=True))
+    await node.apply_static(pod("web", metadata=with_uid, hostNetwork=True))
     await node.run_until(
         lambda: node.count("StartContainer", pod="web") == 2,
         within_s=25 + AGAIN_S,  # the manifest directory is read every 20 s at the latest
         what="a second start of main",
     )
-    made = node.calls("RunPodSandbox", pod="web")
-    expect_equal(node, [c.request.config.metadata.attempt for c in made], [0, 1], "attempts")
-    modes = [c.request.config.linux.security_context.namespace_options.network for c in made]
+    creations = node.calls("RunPodSandbox", pod="web")
+    expect_equal(node, [c.request.config.metadata.attempt for c in creations], [0, 1], "attempts")
+    modes = [c.request.config.linux.security_context.namespace_options.network for c in creations]
     expect_equal(node, modes, [0, 2], "network modes: POD, then NODE")
 
 
@@ -108,8 +108,8 @@ async def a_run_once_pod_gets_another_sandbox_only_if_nothing_was_made_in_the_fi
     rule.remove()
     await node.run_until(lambda: node.running("fresh", "late"), within_s=AGAIN_S)
     await node.run_for(limits.NOTICE_S)
-    seen = [node.count("RunPodSandbox", pod=name) for name in ("over", "fresh")]
-    expect_equal(node, seen, [1, 2], "sandboxes of over and fresh")
+    sandbox_counts = [node.count("RunPodSandbox", pod=name) for name in ("over", "fresh")]
+    expect_equal(node, sandbox_counts, [1, 2], "sandboxes of over and fresh")
     expect(node, not node.running("over", "main"), "main does not run again", node.writes("over"))
 
 

@@ -15,10 +15,10 @@ async def containers_start_one_after_the_other_in_spec_order(node: Node) -> None
     """The sandbox comes first, then each container is created and started, in spec order."""
     await node.apply_static(pod("web", container("b"), container("a"), container("c")))
     await node.wait_running("web", "a", "b", "c")
-    wanted = ["RunPodSandbox/0"]
+    expected_writes = ["RunPodSandbox/0"]
     for name in ("b", "a", "c"):
-        wanted += [f"CreateContainer {name}/0", f"StartContainer {name}/0"]
-    expect_equal(node, node.writes("web"), wanted, "the changing calls of a start")
+        expected_writes += [f"CreateContainer {name}/0", f"StartContainer {name}/0"]
+    expect_equal(node, node.writes("web"), expected_writes, "the changing calls of a start")
 
 
 @conformance(id="start-waits-for-start", rules=["LIFE-131"], needs=[STATUS, FAULTS])
@@ -46,11 +46,11 @@ async def sandbox_and_containers_carry_the_pod_labels(node: Node) -> None:
     sandbox = node.calls("RunPodSandbox", pod="web")[0].request.config
     expect_equal(node, dict(sandbox.labels), {**own, "app": "shop"}, "labels of the sandbox")
     created = node.calls("CreateContainer", pod="web")[0].request.config
-    wanted = {**own, "io.kubernetes.container.name": "main"}
-    expect_equal(node, dict(created.labels), wanted, "labels of the container")
+    expected_labels = {**own, "io.kubernetes.container.name": "main"}
+    expect_equal(node, dict(created.labels), expected_labels, "labels of the container")
     expect_equal(node, created.log_path, "main/0.log", "log path")
-    found = [c.response.image.id for c in node.calls("ImageStatus") if c.response is not None]
-    expect(node, created.image.image in found, f"image = an ID of {found}", created.image.image)
+    ids = [c.response.image.id for c in node.calls("ImageStatus") if c.response is not None]
+    expect(node, created.image.image in ids, f"image = an ID of {ids}", created.image.image)
     expect_equal(node, created.image.user_specified_image, IMAGE, "image of the spec")
     expect(
         node,
@@ -69,9 +69,9 @@ async def init_containers_run_one_by_one_before_the_others(node: Node) -> None:
     await node.run_until(
         lambda: node.running("web"), within_s=limits.START_S + 4, what="main runs after init"
     )
-    wanted = [f"StartContainer {name}/0" for name in ("first", "second", "main")]
+    expected_starts = [f"StartContainer {name}/0" for name in ("first", "second", "main")]
     starts = [w for w in node.writes("web") if w.startswith("StartContainer")]
-    expect_equal(node, starts, wanted, "starts")
+    expect_equal(node, starts, expected_starts, "starts")
     first, second = (node.times_s("StartContainer", container=n)[0] for n in ("first", "second"))
     expect(node, second - first >= 1.0, "second starts after the end of first", second - first)
 
@@ -128,8 +128,8 @@ async def a_sidecar_starts_before_and_stays_beside_the_main_container(node: Node
     await node.apply_static(pod("web", container("main"), init=init))
     await node.run_until(lambda: node.running("web", "side", "main"), within_s=8)
     starts = [w for w in node.writes("web") if w.startswith("StartContainer")]
-    wanted = [f"StartContainer {name}/0" for name in ("pre", "side", "post", "main")]
-    expect_equal(node, starts, wanted, "starts")
+    expected_starts = [f"StartContainer {name}/0" for name in ("pre", "side", "post", "main")]
+    expect_equal(node, starts, expected_starts, "starts")
 
 
 @conformance(id="sidecar-startup-probe", rules=["PROBE-035", "LIFE-120"], needs=[STATUS])

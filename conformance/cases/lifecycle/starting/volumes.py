@@ -62,9 +62,9 @@ async def a_part_of_a_volume_is_made_with_its_mode(node: Node) -> None:
     await node.apply_static(with_volume("web", runs(), restart="Always", subPath="new/part"))
     await node.wait_running("web")
     (call,) = node.calls("CreateContainer", container="main")[-1:]
-    given = next(m for m in call.request.config.mounts if m.container_path == "/scratch")
+    mount = next(m for m in call.request.config.mounts if m.container_path == "/scratch")
     place = node.machine.volume_path("web", "scratch", "new/part")
-    expect(node, os.path.samefile(given.host_path, place), f"{place} is mounted", given.host_path)
+    expect(node, os.path.samefile(mount.host_path, place), f"{place} is mounted", mount.host_path)
     expect_equal(node, stat.S_IMODE(place.stat().st_mode), 0o777, "mode of the mounted directory")
 
 
@@ -85,8 +85,8 @@ async def a_sub_path_never_leads_out_of_its_volume(node: Node) -> None:
         what="waiting: CreateContainerConfigError",
     )
     waiting = node.container("web", "main")["state"]["waiting"]
-    wanted = 'failed to prepare subPath for volumeMount "scratch" of container "main"'
-    expect_equal(node, waiting.get("message"), wanted, "message")
+    expected_message = 'failed to prepare subPath for volumeMount "scratch" of container "main"'
+    expect_equal(node, waiting.get("message"), expected_message, "message")
     expect_equal(node, node.count("CreateContainer", container="main"), 1, "creations of main")
 
 
@@ -108,8 +108,8 @@ async def a_host_path_of_another_type_keeps_its_pod_waiting(node: Node) -> None:
     )
     message = node.events("FailedMount", pod="web")[0]["message"]
     why = f"hostPath type check failed: {path} is not a directory"
-    wanted = f'MountVolume.SetUp failed for volume "data" : {why}'
-    expect_equal(node, message, wanted, "message of the event")
+    expected_message = f'MountVolume.SetUp failed for volume "data" : {why}'
+    expect_equal(node, message, expected_message, "message of the event")
     expect_equal(node, node.count("RunPodSandbox"), 0, "sandboxes")
     for number in range(12):  # tries after 0.5, 1.5, 3.5 s, however often the pod is synced
         await node.run_for(0.5)
@@ -165,7 +165,7 @@ async def an_empty_dir_is_for_the_group_of_its_pod(node: Node) -> None:
     context = {"fsGroup": group}
     await node.apply_static(pod("web", main, volumes=volumes, securityContext=context))
     await node.wait_running("web")
-    found = node.machine.volume_path("web", "scratch").stat()
+    status = node.machine.volume_path("web", "scratch").stat()
     expect_equal(
-        node, (found.st_gid, oct(found.st_mode & 0o7777)), (group, "0o2777"), "owner, mode"
+        node, (status.st_gid, oct(status.st_mode & 0o7777)), (group, "0o2777"), "owner, mode"
     )

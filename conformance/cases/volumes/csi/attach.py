@@ -43,11 +43,11 @@ async def an_attaching_driver(node: Node) -> FakeCsiDriver:
 
 async def wait_in_use(node: Node, *handles: str) -> None:
     """Run until the Node's status says that exactly these volumes are in use, in this order."""
-    wanted = [node.storage.unique_name(DISKS, handle) for handle in handles]
+    expected_names = [node.storage.unique_name(DISKS, handle) for handle in handles]
     await node.run_until(
-        lambda: node.storage.in_use() == wanted,
+        lambda: node.storage.in_use() == expected_names,
         within_s=IN_USE_S,
-        what=f"volumesInUse is {wanted}",
+        what=f"volumesInUse is {expected_names}",
     )
 
 
@@ -76,8 +76,8 @@ async def a_volume_is_used_when_it_is_attached(node: Node) -> None:
     await attach(node)
     await wait_runs(node, "web")
     expect_calls(node, driver, IN)
-    given = [dict(driver.requests(method)[0].publish_context) for method in IN]
-    expect_equal(node, given, [context] * 2, "publish contexts")
+    contexts = [dict(driver.requests(method)[0].publish_context) for method in IN]
+    expect_equal(node, contexts, [context] * 2, "publish contexts")
 
 
 @conformance(id="csi-attach-in-use-first", rules=["NODE-217.2"], needs=NEEDS)

@@ -55,10 +55,10 @@ async def register(
     node: Node, driver: FakeCsiDriver, file: str = SOCKET, **plugin: Any
 ) -> RegisteredPlugin:
     """Let the driver listen, and wait until the kubelet has registered it."""
-    made = csi_plugin(driver, **plugin)
-    await node.plugins.offer(file, made)
-    expect_equal(node, await told(node, made), (True, ""), "status of the registration")
-    return made
+    plugin_made = csi_plugin(driver, **plugin)
+    await node.plugins.offer(file, plugin_made)
+    expect_equal(node, await told(node, plugin_made), (True, ""), "status of the registration")
+    return plugin_made
 
 
 async def a_driver(node: Node, *capabilities: str, **spec: Any) -> FakeCsiDriver:
@@ -92,8 +92,8 @@ def user(
     name: str = "web", *, claim: str = "data", read_only: bool = False, **spec: Any
 ) -> PodPlan:
     """A pod with the claim."""
-    wanted = {"claimName": claim, **({"readOnly": True} if read_only else {})}
-    return with_volume(name, {"persistentVolumeClaim": wanted}, **spec)
+    claim_source = {"claimName": claim, **({"readOnly": True} if read_only else {})}
+    return with_volume(name, {"persistentVolumeClaim": claim_source}, **spec)
 
 
 def inline(name: str = "web", pod: dict[str, Any] | None = None, **fields: Any) -> PodPlan:
@@ -148,16 +148,16 @@ def expect_calls(
     node: Node, driver: FakeCsiDriver, wanted: tuple[str, ...], what: str = "calls"
 ) -> None:
     """Expect exactly these calls for volumes, in order."""
-    seen = driver.methods(*VOLUME_CALLS)
-    expect_equal(node, seen, list(wanted), f"{what} of the driver")
+    methods = driver.methods(*VOLUME_CALLS)
+    expect_equal(node, methods, list(wanted), f"{what} of the driver")
 
 
 def expect_given(node: Node, pod: str, path: object, *, read_only: bool = False) -> None:
     """Expect that the pod's container got that path at /v."""
     mounts = node.calls("CreateContainer", pod=pod)[0].request.config.mounts
     mount = next(m for m in mounts if m.container_path == "/v")
-    seen = mount.host_path, mount.readonly
-    expect_equal(node, seen, (str(path), read_only), "path and read-only of the mount")
+    mount_fields = mount.host_path, mount.readonly
+    expect_equal(node, mount_fields, (str(path), read_only), "path and read-only of the mount")
 
 
 def expect_no_failure(node: Node, pod: str = "web") -> None:
@@ -168,9 +168,9 @@ def expect_no_failure(node: Node, pod: str = "web") -> None:
 
 def mode(request: Any) -> str:
     """The access mode that a request wants, by its name."""
-    wanted = request.volume_capability.access_mode
-    field = wanted.DESCRIPTOR.fields_by_name["mode"]
-    return str(field.enum_type.values_by_number[wanted.mode].name)
+    access_mode = request.volume_capability.access_mode
+    field = access_mode.DESCRIPTOR.fields_by_name["mode"]
+    return str(field.enum_type.values_by_number[access_mode.mode].name)
 
 
 async def running(node: Node, *capabilities: str) -> FakeCsiDriver:

@@ -50,8 +50,8 @@ async def fails_and_ends(node: Node, method: str, *codes: str) -> FakeCsiDriver:
 
 def ended(driver: FakeCsiDriver) -> list[tuple[str, str]]:
     """The calls that end a volume, without repetitions: method and volume."""
-    found = [(call.method, call.request.volume_id) for call in driver.calls if call.method in OUT]
-    return list(dict.fromkeys(found))
+    calls = [(call.method, call.request.volume_id) for call in driver.calls if call.method in OUT]
+    return list(dict.fromkeys(calls))
 
 
 @conformance(id="csi-stage-failed", rules=["NODE-219.5", "NODE-217.3"], needs=NEEDS)
@@ -68,8 +68,8 @@ async def a_volume_that_may_be_staged_is_unstaged(node: Node) -> None:
     """When nobody knows whether a volume was staged, the driver is asked to unstage it."""
     codes = ("DEADLINE_EXCEEDED", "UNAVAILABLE", "CANCELLED")
     driver = await fails_and_ends(node, IN[0], *codes)
-    wanted = [(OUT[1], code.lower()) for code in codes]
-    expect_equal(node, ended(driver), wanted, "calls of the end")
+    expected_calls = [(OUT[1], code.lower()) for code in codes]
+    expect_equal(node, ended(driver), expected_calls, "calls of the end")
     expect_equal(node, driver.methods(IN[1]), [], "calls to publish")
 
 
@@ -77,8 +77,8 @@ async def a_volume_that_may_be_staged_is_unstaged(node: Node) -> None:
 async def a_volume_that_was_not_published_is_not_unpublished(node: Node) -> None:
     """When a driver said that it could not publish a volume, it is only asked to unstage it."""
     driver = await fails_and_ends(node, IN[1], "INTERNAL", "NOT_FOUND")
-    wanted = [(OUT[1], "internal"), (OUT[1], "not_found")]
-    expect_equal(node, ended(driver), wanted, "calls of the end")
+    expected_calls = [(OUT[1], "internal"), (OUT[1], "not_found")]
+    expect_equal(node, ended(driver), expected_calls, "calls of the end")
 
 
 @conformance(id="csi-publish-in-doubt", rules=["NODE-219.5", "NODE-217.4"], needs=NEEDS)
@@ -86,8 +86,8 @@ async def a_volume_that_may_be_published_is_unpublished(node: Node) -> None:
     """When nobody knows whether a volume was published, it is unpublished, and then unstaged."""
     codes = ("ABORTED", "RESOURCE_EXHAUSTED")
     driver = await fails_and_ends(node, IN[1], *codes)
-    wanted = [(method, code.lower()) for code in codes for method in OUT]
-    expect_equal(node, ended(driver), wanted, "calls of the end")
+    expected_calls = [(method, code.lower()) for code in codes for method in OUT]
+    expect_equal(node, ended(driver), expected_calls, "calls of the end")
 
 
 @conformance(id="csi-doubt-resolved", rules=["NODE-219.5"], needs=NEEDS)
@@ -125,8 +125,8 @@ async def a_volume_that_cannot_be_published_again_stays(node: Node) -> None:
     await node.kubelet.restart()
     await wait_calls(node, driver, IN[1], 3, within_s=RESTARTED_S)
     await node.run_for(limits.START_S)
-    kept = target.exists(), (target.parent / "vol_data.json").exists()
-    expect_equal(node, kept, (True, True), "the volume and its file are there")
+    files_exist = target.exists(), (target.parent / "vol_data.json").exists()
+    expect_equal(node, files_exist, (True, True), "the volume and its file are there")
     expect_equal(node, driver.methods(*OUT), [], "calls of the end")
     expect_equal(node, node.count("StopContainer"), 0, "stops")
     await end_pod(node)
@@ -144,10 +144,10 @@ async def a_volume_stays_in_use_over_a_restart(node: Node) -> None:
     await node.storage.create_attachment(DISKS, HANDLE, attached=True)
     await run_pod(node, user(), within_s=limits.NODE_STATUS_S)
     await node.kubelet.restart()
-    told: list[list[str]] = []
+    lists: list[list[str]] = []
 
     def published_again() -> bool:
-        told.append(node.storage.in_use())
+        lists.append(node.storage.in_use())
         return len(driver.requests(IN[1])) > 1
 
     await node.run_until(
@@ -155,7 +155,7 @@ async def a_volume_stays_in_use_over_a_restart(node: Node) -> None:
     )
     for _ in range(30):
         await node.run_for(1)
-        told.append(node.storage.in_use())
-    expect(node, all(names == [name] for names in told), "the volume is always in use", told)
+        lists.append(node.storage.in_use())
+    expect(node, all(names == [name] for names in lists), "the volume is always in use", lists)
     expect_calls(node, driver, IN * 2)
     await wait_runs(node, "web")

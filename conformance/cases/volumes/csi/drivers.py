@@ -41,21 +41,21 @@ async def a_driver_is_registered(node: Node) -> None:
     driver.topology = {"disks.example/zone": "z1", "disks.example/rack": "r2"}
     await register(node, driver, versions=("2.0.0", "1.2.0", "0.3.0"))
     expect_equal(node, driver.methods("NodeGetInfo"), ["NodeGetInfo"], "calls of NodeGetInfo")
-    wanted = {
+    expected_entry = {
         "name": DISKS,
         "nodeID": "a",
         "topologyKeys": ["disks.example/rack", "disks.example/zone"],
         "allocatable": {"count": 7},
     }
     await node.refresh()
-    expect_equal(node, node.storage.listed_driver(DISKS), wanted, "driver in the CSINode")
+    expect_equal(node, node.storage.listed_driver(DISKS), expected_entry, "driver in the CSINode")
     other = node.storage.listed_driver("other.example")
-    seen = other.get("nodeID"), other.get("topologyKeys") or [], other.get("allocatable")
-    expect_equal(node, seen, ("b", [], None), "what the CSINode says of the other")
+    entry_fields = other.get("nodeID"), other.get("topologyKeys") or [], other.get("allocatable")
+    expect_equal(node, entry_fields, ("b", [], None), "what the CSINode says of the other")
     ids = node.storage.node_ids()
     expect_equal(node, ids, {DISKS: "a", "other.example": "b"}, "annotation of the Node")
-    shown = {key: labels(node).get(key) for key in driver.topology}
-    expect_equal(node, shown, driver.topology, "labels of the Node")
+    topology_labels = {key: labels(node).get(key) for key in driver.topology}
+    expect_equal(node, topology_labels, driver.topology, "labels of the Node")
 
 
 @conformance(id="csi-version-refused", rules=["NODE-216.1"], needs=NEEDS)
@@ -90,11 +90,11 @@ async def the_first_of_two_drivers_of_one_name_counts(node: Node) -> None:
     plugin = csi_plugin(second, versions=("1.3.0",))
     await node.plugins.offer("second.sock", plugin)
     registered, error = await told(node, plugin)
-    wanted = (
+    refusal = (
         "Another driver with the same name is already registered with a higher supported version: "
         '"1.3.0"'
     )
-    expect(node, not registered and wanted in error, wanted, error)
+    expect(node, not registered and refusal in error, refusal, error)
     await register(node, third, "third.sock", versions=("1.4.0",))
     await node.refresh()
     count = node.storage.listed_driver(DISKS)["allocatable"]
@@ -122,8 +122,8 @@ async def a_driver_that_does_not_know_the_node_is_refused(node: Node) -> None:
     driver = FakeCsiDriver(DISKS, node_id="a")
     driver.fails("NodeGetInfo", "not yet", code="UNAVAILABLE", times=2)
     plugin, error = await refused(node, driver)
-    wanted = "rpc error: code = Unavailable desc = not yet"
-    expect(node, error.endswith(wanted), wanted, error)
+    refusal = "rpc error: code = Unavailable desc = not yet"
+    expect(node, error.endswith(refusal), refusal, error)
     await node.run_until(
         lambda: plugin.told[-1] == (True, ""), within_s=FOUND_S, what="the driver is registered"
     )
@@ -160,12 +160,12 @@ async def a_driver_may_call_the_node_something_else(node: Node) -> None:
     driver.node_id = "new"
     await node.kubelet.start()
     registered, error = await told(node, plugin, 2)
-    wanted = "error updating CSINode object with CSI driver node info: error updating CSINode: "
-    expect(node, not registered and wanted in error, wanted, error)
+    refusal = "error updating CSINode object with CSI driver node info: error updating CSINode: "
+    expect(node, not registered and refusal in error, refusal, error)
     expect_equal(node, await told(node, plugin, 3), (True, ""), "status of the next try")
     await node.refresh()
-    seen = node.storage.listed_driver(DISKS)["nodeID"], node.storage.node_ids()
-    expect_equal(node, seen, ("new", {DISKS: "new"}), "CSINode and annotation")
+    node_ids = node.storage.listed_driver(DISKS)["nodeID"], node.storage.node_ids()
+    expect_equal(node, node_ids, ("new", {DISKS: "new"}), "CSINode and annotation")
 
 
 @conformance(id="csi-node-info-hangs", rules=["NODE-216.2"], needs=[*NEEDS, Feature.VIRTUAL_TIME])
@@ -182,8 +182,8 @@ async def a_driver_may_take_two_minutes_to_know_the_node(node: Node) -> None:
     await node.run_until(
         lambda: plugin.told, within_s=CALL_S + limits.REGISTER_S, what="a status after two minutes"
     )
-    wanted = "rpc error: code = DeadlineExceeded desc = context deadline exceeded"
-    expect(node, plugin.told[0][1].endswith(wanted), wanted, plugin.told)
+    refusal = "rpc error: code = DeadlineExceeded desc = context deadline exceeded"
+    expect(node, plugin.told[0][1].endswith(refusal), refusal, plugin.told)
     expect(node, node.now_s - began_s > CALL_S - 1, "two minutes", node.now_s - began_s)
 
 
@@ -191,8 +191,8 @@ async def a_driver_may_take_two_minutes_to_know_the_node(node: Node) -> None:
 async def a_driver_without_a_name_for_the_node_is_refused(node: Node) -> None:
     """A driver that has no ID for the node is not registered."""
     _, error = await refused(node, FakeCsiDriver(DISKS, node_id=""))
-    wanted = "error adding CSI driver node info: driverNodeID must not be empty"
-    expect(node, error.endswith(wanted), wanted, error)
+    refusal = "error adding CSI driver node info: driverNodeID must not be empty"
+    expect(node, error.endswith(refusal), refusal, error)
 
 
 @conformance(id="csi-topology-collision", rules=["NODE-216.3"], needs=NEEDS, bugs=[TRIED_ONCE])
@@ -202,12 +202,12 @@ async def a_label_is_not_changed_by_a_driver(node: Node) -> None:
     await node.api.patch_node({"metadata": {"labels": {"zone": "z1"}}})
     driver = FakeCsiDriver(DISKS, topology={"zone": "z2"})
     plugin, error = await refused(node, driver)
-    wanted = (
+    refusal = (
         "error updating Node object with CSI driver node info: error updating node: timed out "
         "waiting for the condition; caused by: detected topology value collision: driver reported "
         '"zone":"z2" but existing label is "zone":"z1"'
     )
-    expect(node, error.endswith(wanted), wanted, error)
+    expect(node, error.endswith(refusal), refusal, error)
     expect_equal(node, labels(node)["zone"], "z1", "label of the Node")
     driver.topology = {"zone": "z1"}
     await node.run_until(

@@ -177,14 +177,14 @@ async def the_kubelet_writes_down_what_it_needs_to_end_a_volume(node: Node) -> N
     await run_pod(node, user())
     await run_pod(node, inline("inline"))
     of_node = data(node.storage.staging_path(DISKS, HANDLE))
-    wanted = {"driverName": DISKS, "volumeHandle": HANDLE}
-    expect_equal(node, of_node, wanted, "file beside the staged volume")
+    expected_data = {"driverName": DISKS, "volumeHandle": HANDLE}
+    expect_equal(node, of_node, expected_data, "file beside the staged volume")
     handle = node.storage.inline_handle("inline", "v")
     for pod, name, volume, kind in (
         ("web", "pv", HANDLE, "Persistent"),
         ("inline", "v", handle, "Ephemeral"),
     ):
-        wanted = {
+        expected_data = {
             "driverName": DISKS,
             "volumeHandle": volume,
             "specVolID": name,
@@ -192,8 +192,8 @@ async def the_kubelet_writes_down_what_it_needs_to_end_a_volume(node: Node) -> N
             "attachmentID": node.storage.attachment_name(DISKS, volume),
             "volumeLifecycleMode": kind,
         }
-        seen = data(node.storage.target_path(pod, name))
-        expect_equal(node, seen, wanted, f"file beside the volume of pod {pod}")
+        file_data = data(node.storage.target_path(pod, name))
+        expect_equal(node, file_data, expected_data, f"file beside the volume of pod {pod}")
 
 
 @conformance(id="csi-deleted-meanwhile", rules=["NODE-219.3", "NODE-219.2"], needs=RESTART)
@@ -211,10 +211,10 @@ async def a_new_kubelet_ends_the_volumes_of_a_pod_that_is_gone(node: Node) -> No
         await node.api.delete_pod(pod, grace_s=0)
     await node.kubelet.start()
     await wait_end(node, driver, within_s=RESTARTED_S + 2 * END_S)
-    seen = driver.methods(*OUT)
-    expect_equal(node, sorted(seen), sorted((OUT[0], *OUT)), "calls of the end")
+    ends = driver.methods(*OUT)
+    expect_equal(node, sorted(ends), sorted((OUT[0], *OUT)), "calls of the end")
     web = [str(driver.requests(OUT[0])[n].target_path) for n in range(2)].index(target)
-    expect(node, seen.index(OUT[1]) > web, "the volume is unstaged after it was unpublished", seen)
+    expect(node, ends.index(OUT[1]) > web, "the volume is unstaged after it was unpublished", ends)
     await node.run_until(
         lambda: not any(place.exists() for place in directories),
         within_s=END_S,

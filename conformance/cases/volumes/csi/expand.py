@@ -47,20 +47,20 @@ async def a_volume_in_use_gets_larger(node: Node) -> None:
     await node.api.create_secret(secret("grow", key="value"))
     reference = {"nodeExpandSecretRef": {"name": "grow", "namespace": "default"}}
     driver = await running(node, fsType="xfs", **reference)
-    seen: list[str] = []
+    statuses: list[str] = []
 
     def look(call: CsiCall) -> None:
         if call.method == METHOD:
-            seen.append(resize_status(node))
+            statuses.append(resize_status(node))
 
     driver.on_call = look
     await enlarge(node)
     request = await wait_asked(node, driver)
     await wait_size(node)
-    expect_equal(node, seen, [IN_PROGRESS], "status of the claim while the driver works")
+    expect_equal(node, statuses, [IN_PROGRESS], "status of the claim while the driver works")
     places = request.volume_path, request.staging_target_path
-    wanted = node.storage.target_path("web", "pv"), node.storage.staging_path(DISKS, HANDLE)
-    expect_equal(node, places, tuple(map(str, wanted)), "places of the volume")
+    expected = node.storage.target_path("web", "pv"), node.storage.staging_path(DISKS, HANDLE)
+    expect_equal(node, places, tuple(map(str, expected)), "places of the volume")
     expect_equal(node, request.volume_id, HANDLE, "volume_id")
     expect_equal(node, request.capacity_range.required_bytes, 2 * GI, "required_bytes")
     mount = request.volume_capability.mount
@@ -71,8 +71,8 @@ async def a_volume_in_use_gets_larger(node: Node) -> None:
     expect_equal(node, list(conditions(node)), ["ModifyingVolume"], "conditions of the claim")
     await expect_asked(node, driver, 1)
     for kind in KINDS:
-        told = messages(node, SUCCESS, kind)
-        expect_equal(node, [text[: len(DONE)] for text in told], [DONE], f"events of the {kind}")
+        texts = messages(node, SUCCESS, kind)
+        expect_equal(node, [text[: len(DONE)] for text in texts], [DONE], f"events of the {kind}")
     expect_equal(node, driver.methods(*IN), list(IN), "calls to stage and publish")
     expect_no_failure(node)
 
@@ -87,8 +87,8 @@ async def a_controller_that_tells_nothing_is_believed(node: Node) -> None:
     expect_equal(node, request.capacity_range.required_bytes, 3 * GI, "required_bytes")
     await wait_size(node, "3Gi")
     patches = [r.body for r in node.api.requests("PATCH", "persistentvolumeclaims/data/status")]
-    told = [body for body in patches if IN_PROGRESS in str(body)]
-    expect_equal(node, told, [], "patches that tell of progress")
+    progress_patches = [body for body in patches if IN_PROGRESS in str(body)]
+    expect_equal(node, progress_patches, [], "patches that tell of progress")
     await expect_asked(node, driver, 1)
 
 

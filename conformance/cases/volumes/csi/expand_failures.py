@@ -55,8 +55,8 @@ async def a_failure_is_told_and_tried_again(node: Node) -> None:
         lambda: why in messages(node, FAILED), within_s=limits.START_S, what="an event that says so"
     )
     cause = why.partition(" : ")[2]
-    found = conditions(node).get(RESIZE_ERROR)
-    expect_equal(node, found, f"failed to expand pvc with {cause}", "message of the condition")
+    message = conditions(node).get(RESIZE_ERROR)
+    expect_equal(node, message, f"failed to expand pvc with {cause}", "message of the condition")
     expect_equal(node, resize_status(node), IN_PROGRESS, "status of the claim")
     await wait_size(node)
     expect_equal(node, list(conditions(node)), ["ModifyingVolume"], "conditions of the claim")
@@ -76,8 +76,8 @@ async def a_claim_that_cannot_be_told_does_not_matter(node: Node) -> None:
     driver that wants the volume to be free is left alone."""
     driver = await running(node, access="ReadWriteMany")
     driver.fails(METHOD, "out of paper", times=1)
-    done = {"allocatedResources": {"storage": "2Gi"}, "capacity": {"storage": "2Gi"}}
-    await node.storage.tell_claim("data", **done)
+    resized = {"allocatedResources": {"storage": "2Gi"}, "capacity": {"storage": "2Gi"}}
+    await node.storage.tell_claim("data", **resized)
     with node.api.fails("PATCH", "persistentvolumeclaims/data/status"):
         await node.storage.enlarge("pv", "2Gi")
         await wait_asked(node, driver)
@@ -102,8 +102,8 @@ async def what_can_never_work_is_left_to_the_controller(node: Node) -> None:
     )
     await expect_asked(node, driver, 1)
     cause = f"{NOT_DONE} rpc error: code = OutOfRange desc = too large".partition(" : ")[2]
-    found = conditions(node).get(RESIZE_ERROR)
-    expect_equal(node, found, f"failed to expand pvc with {cause}", "message of the condition")
+    message = conditions(node).get(RESIZE_ERROR)
+    expect_equal(node, message, f"failed to expand pvc with {cause}", "message of the condition")
     expect_equal(node, size(node), "1Gi", "size of the claim")
 
 

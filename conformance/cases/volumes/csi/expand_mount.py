@@ -61,8 +61,8 @@ async def a_volume_gets_larger_before_its_pod_starts(node: Node) -> None:
     expect_equal(node, (size(node), resize_status(node)), ("2Gi", ""), "the claim")
     request = driver.requests(METHOD)[0]
     expect_equal(node, request.capacity_range.required_bytes, 2 * GI, "required_bytes")
-    asked = len(driver.requests(METHOD))
-    await expect_asked(node, driver, asked)
+    request_count = len(driver.requests(METHOD))
+    await expect_asked(node, driver, request_count)
 
 
 @conformance(id="csi-expand-mount-in-use", rules=["NODE-222.6", "NODE-222.7"], needs=LONG)
@@ -118,8 +118,8 @@ async def a_volume_that_grows_while_it_is_mounted_is_noticed(node: Node) -> None
     driver.delays(IN[1], SLOW_S, times=1)
     await node.api.create_pod(user())
     await wait_calls(node, driver, IN[1])
-    done = {"allocatedResources": {"storage": "2Gi"}, "capacity": {"storage": "2Gi"}}
-    await node.storage.tell_claim("data", **done)
+    resized = {"allocatedResources": {"storage": "2Gi"}, "capacity": {"storage": "2Gi"}}
+    await node.storage.tell_claim("data", **resized)
     await node.storage.enlarge("pv", "2Gi")
     await wait_runs(node, "web", within_s=SLOW_S + AGAIN_S)
     await wait_asked(node, driver)

@@ -68,8 +68,8 @@ async def enlarge(node: Node, status: str = PENDING, *, size: str = "2Gi") -> No
 
 def conditions(node: Node) -> dict[str, str]:
     """The claim's conditions: type -> message."""
-    found = node.storage.claim("data").get("conditions") or []
-    return {one["type"]: one.get("message", "") for one in found}
+    conditions_of_claim = node.storage.claim("data").get("conditions") or []
+    return {row["type"]: row.get("message", "") for row in conditions_of_claim}
 
 
 def size(node: Node) -> str:
@@ -110,8 +110,8 @@ async def expect_asked(node: Node, driver: FakeCsiDriver, times: int) -> None:
 
 def messages(node: Node, reason: str, kind: str = "Pod") -> list[str]:
     """What events say of the pod, or of the claim, for that reason."""
-    found = node.events(reason)
-    return [event["message"] for event in found if event["involvedObject"]["kind"] == kind]
+    events = node.events(reason)
+    return [event["message"] for event in events if event["involvedObject"]["kind"] == kind]
 
 
 async def running(node: Node, **fields: Any) -> FakeCsiDriver:

@@ -31,8 +31,8 @@ POD: Final[dict[str, Any]] = {"securityContext": {"fsGroup": GROUP}}
 
 def owners(target: Path) -> list[tuple[int, str]]:
     """Group and mode of a published volume and of its file; the owner's part is as it must be."""
-    found = [path.stat() for path in (target, target / ID_FILE)]
-    return [(one.st_gid, oct(stat.S_IMODE(one.st_mode) & 0o7770)) for one in found]
+    statuses = [path.stat() for path in (target, target / ID_FILE)]
+    return [(status.st_gid, oct(stat.S_IMODE(status.st_mode) & 0o7770)) for status in statuses]
 
 
 def of_the_driver(target: Path) -> bool:
@@ -75,8 +75,8 @@ async def a_volume_of_files_always_belongs_to_the_group(node: Node) -> None:
     expect_equal(node, of_the_driver(target), True, "a read-only volume is left as it is")
     await run_pod(node, inline("c", POD))
     expect_equal(node, owners(node.storage.target_path("c", "v")), GIVEN, "of an inline one")
-    told = {r.volume_capability.mount.volume_mount_group for r in driver.requests(IN[1])}
-    expect_equal(node, told, {""}, "groups of the calls")
+    mount_groups = {r.volume_capability.mount.volume_mount_group for r in driver.requests(IN[1])}
+    expect_equal(node, mount_groups, {""}, "groups of the calls")
 
 
 @conformance(id="csi-group-usually", rules=["NODE-217.7"], needs=NEEDS)
@@ -89,10 +89,10 @@ async def a_volume_of_one_node_with_a_file_system_belongs_to_the_group(node: Nod
         "many": ("ext4", "ReadWriteMany", False),
         "any": ("", "ReadWriteOnce", False),
     }
-    for name, (fs_type, mode, given) in wants.items():
+    for name, (fs_type, mode, is_given) in wants.items():
         fields = {"fsType": fs_type} if fs_type else {}
         target = await published(node, name, name, pv={"accessModes": [mode]}, **fields)
-        if given:
+        if is_given:
             expect_equal(node, owners(target), GIVEN, f"the volume {name}")
         else:
             expect_equal(node, of_the_driver(target), True, f"{name} is as the driver made it")

@@ -62,18 +62,18 @@ async def an_inline_volume_is_only_published(node: Node) -> None:
     await run_pod(node, inline(**fields))
     expect_calls(node, driver, IN[1:])
     request, target = published(node, driver), node.storage.target_path("web", "v")
-    wanted = node.storage.inline_handle("web", "v"), "", str(target)
-    seen = request.volume_id, request.staging_target_path, request.target_path
-    expect_equal(node, seen, wanted, "volume, staging path and target")
+    expected_fields = node.storage.inline_handle("web", "v"), "", str(target)
+    request_fields = request.volume_id, request.staging_target_path, request.target_path
+    expect_equal(node, request_fields, expected_fields, "volume, staging path and target")
     expect_equal(node, mode(request), "SINGLE_NODE_WRITER", "access mode")
-    told = (
+    options = (
         request.volume_capability.mount.fs_type,
         request.readonly,
         dict(request.volume_context),
         dict(request.secrets),
         dict(request.publish_context),
     )
-    expect_equal(node, told, ("ext4", True, {"size": "1Gi"}, {"user": "me"}, {}), "the rest")
+    expect_equal(node, options, ("ext4", True, {"size": "1Gi"}, {"user": "me"}, {}), "the rest")
     expect_given(node, "web", target, read_only=True)
     expect_equal(node, node.storage.in_use(), [], "volumesInUse")
 
@@ -107,8 +107,8 @@ async def a_driver_must_take_inline_volumes(node: Node) -> None:
         f'by driver {DISKS} (only supports ["Persistent"])'
     )
     await wait_told(node, why)
-    for one in (driver, disks):
-        expect_calls(node, one, ())
+    for plugin_driver in (driver, disks):
+        expect_calls(node, plugin_driver, ())
 
 
 @conformance(id="csi-persistent-refused", rules=["NODE-218.2"], needs=NEEDS)
@@ -137,17 +137,17 @@ async def a_driver_can_be_told_of_the_pod(node: Node) -> None:
     await run_pod(node, inline("first", account, volumeAttributes={"a": "2"}))
     await run_pod(node, user(**account))
     for number, pod in enumerate(("first", "web")):
-        found = node.api.pod(pod) or {}
-        wanted = {
+        api_pod = node.api.pod(pod) or {}
+        expected_context = {
             "a": "2" if pod == "first" else "1",
             f"{ABOUT}pod.name": pod,
             f"{ABOUT}pod.namespace": "default",
-            f"{ABOUT}pod.uid": found["metadata"]["uid"],
+            f"{ABOUT}pod.uid": api_pod["metadata"]["uid"],
             f"{ABOUT}serviceAccount.name": "worker",
             f"{ABOUT}ephemeral": "true" if pod == "first" else "false",
         }
-        seen = dict(driver.requests(IN[1])[number].volume_context)
-        expect_equal(node, seen, wanted, f"context for pod {pod}")
+        context = dict(driver.requests(IN[1])[number].volume_context)
+        expect_equal(node, context, expected_context, f"context for pod {pod}")
     staged = dict(driver.requests(IN[0])[0].volume_context)
     expect_equal(node, staged, {"a": "1"}, "context of staging")
 
@@ -161,13 +161,13 @@ async def check_tokens(node: Node, text: str, pod: str, *audiences: str) -> None
     tokens = json.loads(text)
     expect_equal(node, sorted(tokens), sorted(audiences), "audiences")
     for audience in audiences:
-        found = tokens[audience]
-        expect_equal(node, sorted(found), ["expirationTimestamp", "token"], "fields of a token")
-        said = claims(found["token"])
-        seen = said["sub"], said["aud"], said["kubernetes.io"]["pod"]["name"]
-        wanted = "system:serviceaccount:default:robot", [audience], pod
-        expect_equal(node, seen, wanted, "account, audiences and pod of a token")
-        ends = datetime.fromisoformat(found["expirationTimestamp"]).timestamp() - node.unix_s
+        row = tokens[audience]
+        expect_equal(node, sorted(row), ["expirationTimestamp", "token"], "fields of a token")
+        payload = claims(row["token"])
+        actual = payload["sub"], payload["aud"], payload["kubernetes.io"]["pod"]["name"]
+        expected = "system:serviceaccount:default:robot", [audience], pod
+        expect_equal(node, actual, expected, "account, audiences and pod of a token")
+        ends = datetime.fromisoformat(row["expirationTimestamp"]).timestamp() - node.unix_s
         expect(node, 500 < ends < 900, "a token for a quarter of an hour", ends)
 
 
@@ -237,8 +237,8 @@ async def a_volume_can_be_published_again_and_again(node: Node) -> None:
     why = 'MountVolume.SetUp failed for volume "pv" : rpc error: code = Internal desc = not now'
     expect_equal(node, node.events("FailedMount", pod="web")[0]["message"], why, "message")
     await node.run_for(UPDATE_S)
-    kept = targets[0].exists(), (targets[1] / ID_FILE).exists()
-    expect_equal(node, kept, (True, True), "the published volumes are there")
+    files_exist = targets[0].exists(), (targets[1] / ID_FILE).exists()
+    expect_equal(node, files_exist, (True, True), "the published volumes are there")
     driver.works("NodePublishVolume")
     before = len(driver.requests(IN[1]))
     await wait_calls(node, driver, IN[1], before + 2, within_s=2 * UPDATE_S)

@@ -36,18 +36,18 @@ def owner(csi_node: dict[str, Any]) -> str:
 @conformance(id="csi-node-object", rules=["NODE-216.5"], needs=[Feature.API])
 async def a_node_has_a_csi_node(node: Node) -> None:
     """A node without drivers has a CSINode, which its Node owns."""
-    made = await wait_csi_node(node)
-    wanted = {
+    csi = await wait_csi_node(node)
+    owner = {
         "apiVersion": "v1",
         "kind": "Node",
         "name": node.name,
         "uid": node.api.node_uid(),
     }
-    expect_equal(node, made["metadata"]["ownerReferences"], [wanted], "owners of the CSINode")
+    expect_equal(node, csi["metadata"]["ownerReferences"], [owner], "owners of the CSINode")
     expect(
-        node, made["metadata"].get("annotations", {}).get(MIGRATED), f"annotation {MIGRATED}", made
+        node, csi["metadata"].get("annotations", {}).get(MIGRATED), f"annotation {MIGRATED}", csi
     )
-    expect_equal(node, made["spec"]["drivers"] or [], [], "drivers")
+    expect_equal(node, csi["spec"]["drivers"] or [], [], "drivers")
 
 
 @conformance(
@@ -62,11 +62,11 @@ async def the_csi_node_of_an_earlier_node_is_replaced(node: Node) -> None:
     await wait_csi_node(node)
     await node.kubelet.stop()
     await node.storage.delete_csi_node()
-    gone = {"name": "gone.example", "nodeID": "x", "topologyKeys": []}
-    await node.storage.create_csi_node("earlier", [gone])
+    old_driver = {"name": "gone.example", "nodeID": "x", "topologyKeys": []}
+    await node.storage.create_csi_node("earlier", [old_driver])
     await node.kubelet.start()
-    made = await wait_csi_node(node)
-    expect_equal(node, made["spec"]["drivers"] or [], [], "drivers")
+    csi = await wait_csi_node(node)
+    expect_equal(node, csi["spec"]["drivers"] or [], [], "drivers")
 
 
 @conformance(id="csi-node-kept", rules=["NODE-216.5"], needs=[*NEEDS, Feature.RESTART])
@@ -79,9 +79,9 @@ async def the_csi_node_of_the_node_is_kept(node: Node) -> None:
     before = node.storage.csi_node()
     await node.kubelet.start()
     await node.run_for(limits.START_S + node.settled_s - node.now_s)
-    now = node.storage.csi_node()
-    expect_equal(node, now["metadata"]["uid"], before["metadata"]["uid"], "UID of the CSINode")
-    expect_equal(node, now["spec"], before["spec"], "spec of the CSINode")
+    after = node.storage.csi_node()
+    expect_equal(node, after["metadata"]["uid"], before["metadata"]["uid"], "UID of the CSINode")
+    expect_equal(node, after["spec"], before["spec"], "spec of the CSINode")
 
 
 @conformance(id="csi-node-ready", rules=["NODE-216.5"], needs=[Feature.API, Feature.RESTART])

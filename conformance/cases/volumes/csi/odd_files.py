@@ -77,8 +77,8 @@ async def a_volume_is_given_to_the_group_whatever_is_in_it(node: Node) -> None:
     for name in names:
         (target / name).chmod(0o600)
     await again(node, driver)
-    found = [(target / name).stat() for name in names]
-    modes = {(one.st_gid, oct(one.st_mode & 0o777)) for one in found}
+    statuses = [(target / name).stat() for name in names]
+    modes = {(status.st_gid, oct(status.st_mode & 0o777)) for status in statuses}
     expect_equal(node, modes, {(GROUP, "0o660")}, "group and mode of all of them")
     expect_equal(node, (target / "link").lstat().st_gid, GROUP, "group of the link")
     expect_equal(node, state_of(outside), before, "what the links lead to")
@@ -96,8 +96,8 @@ async def a_volume_is_given_to_the_group_however_deep_it_is(node: Node) -> None:
         for number in range(MANY):
             (target / "wide" / str(number)).touch()
         await again(node, driver)
-        given = status_deep(target, LEVELS)
-        expect_equal(node, (given[0], oct(given[1])), (GROUP, "0o660"), "the deepest file")
+        owner = status_deep(target, LEVELS)
+        expect_equal(node, (owner[0], oct(owner[1])), (GROUP, "0o660"), "the deepest file")
         groups = {path.stat().st_gid for path in (target / "wide").iterdir()}
         expect_equal(node, groups, {GROUP}, "groups of the many")
         expect_equal(node, node.events("FailedMount", pod="web"), [], "events FailedMount")

@@ -58,11 +58,11 @@ async def a_volume_is_staged_and_then_published(node: Node) -> None:
     staging = node.storage.staging_path(DISKS, HANDLE)
     target = node.storage.target_path("web", "pv")
     for request in (stage, publish):
-        seen = request.volume_id, request.staging_target_path, dict(request.volume_context)
-        expect_equal(node, seen, (HANDLE, str(staging), {"tier": "fast"}), "volume of a call")
-        wanted = request.volume_capability.mount
-        seen = wanted.fs_type, list(wanted.mount_flags), wanted.volume_mount_group
-        expect_equal(node, seen, ("xfs", ["noatime", "discard"], ""), "mount of a call")
+        actual = request.volume_id, request.staging_target_path, dict(request.volume_context)
+        expect_equal(node, actual, (HANDLE, str(staging), {"tier": "fast"}), "volume of a call")
+        options = request.volume_capability.mount
+        actual = options.fs_type, list(options.mount_flags), options.volume_mount_group
+        expect_equal(node, actual, ("xfs", ["noatime", "discard"], ""), "mount of a call")
         expect_equal(node, mode(request), "SINGLE_NODE_WRITER", "access mode")
         expect_equal(node, (dict(request.publish_context), dict(request.secrets)), ({}, {}), "rest")
     expect_equal(node, (publish.target_path, publish.readonly), (str(target), False), "target")
@@ -92,8 +92,8 @@ async def a_volume_is_staged_once_for_two_pods(node: Node) -> None:
     await run_pod(node, user("second"))
     expect_calls(node, driver, (*IN, IN[1]))
     targets = [request.target_path for request in driver.requests(IN[1])]
-    wanted = [str(node.storage.target_path(pod, "pv")) for pod in ("first", "second")]
-    expect_equal(node, targets, wanted, "targets")
+    expected_targets = [str(node.storage.target_path(pod, "pv")) for pod in ("first", "second")]
+    expect_equal(node, targets, expected_targets, "targets")
 
 
 @conformance(id="csi-access-modes", rules=["NODE-217.5"], needs=NEEDS)
@@ -109,13 +109,13 @@ async def the_driver_is_told_how_a_volume_is_used(node: Node) -> None:
     driver = await a_driver(node, STAGE)
     for number, capabilities in enumerate(((STAGE,), (STAGE, WRITERS))):
         driver.capabilities = capabilities
-        for kind, wanted in modes.items():
+        for kind, expected_modes in modes.items():
             name = f"{kind.lower()}-{number}"
             more = [] if kind == "ReadWriteOncePod" else set(modes) - {kind, "ReadWriteOncePod"}
             await bind(node, source(name), name, accessModes=[kind, *sorted(more)])
             await run_pod(node, user(name, claim=name))
-            seen = [mode(driver.requests(method)[-1]) for method in IN]
-            expect_equal(node, seen, [wanted[number]] * 2, f"modes for {kind}")
+            modes_sent = [mode(driver.requests(method)[-1]) for method in IN]
+            expect_equal(node, modes_sent, [expected_modes[number]] * 2, f"modes for {kind}")
 
 
 @conformance(id="csi-read-only", rules=["NODE-217.5", "NODE-217.9"], needs=NEEDS)
@@ -148,8 +148,8 @@ async def a_driver_gets_its_secrets(node: Node) -> None:
     await wait_runs(node, "web")
     expect_calls(node, driver, IN)
     for method, name in zip(IN, failures, strict=True):
-        seen = dict(driver.requests(method)[0].secrets)
-        expect_equal(node, seen, {"key": f"of {name}"}, f"secrets of {method}")
+        secrets = dict(driver.requests(method)[0].secrets)
+        expect_equal(node, secrets, {"key": f"of {name}"}, f"secrets of {method}")
 
 
 @conformance(id="csi-stage-fails", rules=["NODE-217.3", "NODE-219.5", "NODE-202.2"], needs=NEEDS)

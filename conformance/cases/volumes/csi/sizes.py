@@ -47,8 +47,8 @@ async def summary_of(node: Node, pod: str = "web") -> dict[str, Any]:
     """What the summary says of a pod."""
     pods = {p["podRef"]["name"]: p for p in (await node.kubelet.summary())["pods"]}
     expect(node, pod in pods, f"{pod} is in the summary", sorted(pods))
-    found: dict[str, Any] = pods[pod]
-    return found
+    pod_summary: dict[str, Any] = pods[pod]
+    return pod_summary
 
 
 async def sizes(node: Node, pod: str = "web") -> dict[str, dict[str, Any]]:
@@ -69,9 +69,9 @@ def expect_size(node: Node, volume: dict[str, Any], wanted: dict[str, int] = WAN
 
 def expect_asked(node: Node, driver: FakeCsiDriver, path: object) -> None:
     """Expect that the driver was asked for the volume where it is published."""
-    asked = driver.requests(METHOD)
-    expect(node, asked, "the driver is asked for the size")
-    expect_equal(node, asked[0].volume_path, str(path), "volume_path")
+    requests = driver.requests(METHOD)
+    expect(node, requests, "the driver is asked for the size")
+    expect_equal(node, requests[0].volume_path, str(path), "volume_path")
 
 
 @conformance(id="csi-size", rules=["SRV-030.8", "SRV-030.9"], needs=NEEDS, node_config=OFTEN)
@@ -177,9 +177,9 @@ async def a_local_volume_is_as_large_as_its_filesystem(node: Node) -> None:
     await node.run_for(MEASURED_S)
     volume = (await sizes(node)).get(VOLUME, {})
     expect_equal(node, volume.get("pvcRef"), DATA, "pvcRef")
-    size, used, left = (volume[f"{name}Bytes"] for name in ("capacity", "used", "available"))
-    expect(node, 0 < left < size, "room in the volume", volume)
-    expect(node, 0 <= used <= size - left, "what is used of it", volume)
+    size, used, available = (volume[f"{name}Bytes"] for name in ("capacity", "used", "available"))
+    expect(node, 0 < available < size, "room in the volume", volume)
+    expect(node, 0 <= used <= size - available, "what is used of it", volume)
     expect(node, 0 < volume["inodesFree"] <= volume["inodes"], "inodes", volume)
 
 
@@ -202,7 +202,7 @@ async def the_metrics_have_each_claim_once(node: Node) -> None:
     for name in ("first", "second"):
         await run_pod(node, user(name))
     await node.run_for(MEASURED_S)
-    told = await told_of_claims(node)
+    rows = await told_of_claims(node)
     names = {
         "capacity_bytes": 8 * GI,
         "available_bytes": 5 * GI,
@@ -212,6 +212,8 @@ async def the_metrics_have_each_claim_once(node: Node) -> None:
         "inodes_used": 400,
     }
     of_claim = '{namespace="default",persistentvolumeclaim="data"}'
-    wanted = {f"kubelet_volume_stats_{name}{of_claim}": float(n) for name, n in names.items()}
-    seen = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in told}
-    expect_equal(node, (seen, len(told)), (wanted, len(wanted)), "metrics of volumes of claims")
+    expected = {f"kubelet_volume_stats_{name}{of_claim}": float(n) for name, n in names.items()}
+    actual = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in rows}
+    expect_equal(
+        node, (actual, len(rows)), (expected, len(expected)), "metrics of volumes of claims"
+    )

@@ -54,9 +54,9 @@ async def containers_cannot_write_where_the_kubelet_does(node: Node) -> None:
     await node.api.create_object("configmaps", config_map("settings", mode="fast"))
     await run_with(node, with_volume("web", SETTINGS))
     mounts = node.calls("CreateContainer", container="main")[0].request.config.mounts
-    given = next(m for m in mounts if m.container_path == "/v")
+    mount = next(m for m in mounts if m.container_path == "/v")
     place = str(node.machine.made_volume("web", VOLUME))
-    expect_equal(node, (given.host_path, given.readonly), (place, True), "path, read-only")
+    expect_equal(node, (mount.host_path, mount.readonly), (place, True), "path, read-only")
 
 
 @conformance(id="volume-items", rules=["NODE-205.2"], needs=NEEDS)
@@ -77,8 +77,8 @@ async def a_pod_waits_for_its_config_map(node: Node) -> None:
     starts soon after the ConfigMap was made."""
     await node.api.create_pod(with_volume("web", SETTINGS))
     message = await wait_failed(node, "web")
-    wanted = 'MountVolume.SetUp failed for volume "v" : configmap "settings" not found'
-    expect_equal(node, message, wanted, "message of the event")
+    expected_message = 'MountVolume.SetUp failed for volume "v" : configmap "settings" not found'
+    expect_equal(node, message, expected_message, "message of the event")
     expect_equal(node, node.count("RunPodSandbox"), 0, "sandboxes")
     await node.api.create_object("configmaps", config_map("settings", mode="fast"))
     await node.run_until(
@@ -91,8 +91,8 @@ async def a_pod_waits_for_its_secret(node: Node) -> None:
     """The same for a Secret."""
     await node.api.create_pod(with_volume("web", {"secret": {"secretName": "keys"}}))
     message = await wait_failed(node, "web")
-    wanted = 'MountVolume.SetUp failed for volume "v" : secret "keys" not found'
-    expect_equal(node, message, wanted, "message of the event")
+    expected_message = 'MountVolume.SetUp failed for volume "v" : secret "keys" not found'
+    expect_equal(node, message, expected_message, "message of the event")
     expect_equal(node, node.count("RunPodSandbox"), 0, "sandboxes")
     await node.api.create_secret(secret("keys", token="t"))
     await node.run_until(
@@ -144,8 +144,8 @@ async def another_volume_can_be_mounted_inside(node: Node) -> None:
     plan.manifest["spec"]["volumes"].append({"name": "scratch", "emptyDir": {}})
     await run_with(node, plan)
     place = node.machine.made_volume("web", VOLUME)
-    found = sorted(str(p.relative_to(place)) for p in place.glob("in/**/*"))
-    expect_equal(node, found, ["in/side"], "directories that were made")
+    directories = sorted(str(p.relative_to(place)) for p in place.glob("in/**/*"))
+    expect_equal(node, directories, ["in/side"], "directories that were made")
 
 
 @conformance(id="volume-of-group", rules=["NODE-212.1", "NODE-212.2"], needs=NEEDS)
@@ -161,5 +161,5 @@ async def the_group_of_the_pod_may_read(node: Node) -> None:
     place = node.machine.made_volume("web", VOLUME)
     file, directory = (place / "token").stat(), (place / "..data").stat()
     expect_equal(node, (file.st_gid, oct(file.st_mode & 0o777)), (group, "0o440"), "file")
-    seen = (directory.st_gid, oct(directory.st_mode & 0o7777))
-    expect_equal(node, seen, (group, "0o2755"), "directory of the data")
+    group_and_mode = (directory.st_gid, oct(directory.st_mode & 0o7777))
+    expect_equal(node, group_and_mode, (group, "0o2755"), "directory of the data")

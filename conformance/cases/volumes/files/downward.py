@@ -30,8 +30,8 @@ def field(path: str, of: str, **more: Any) -> dict[str, Any]:
 
 def resource(path: str, of: str, divisor: str = "0") -> dict[str, Any]:
     """A file of a resource of main."""
-    wanted = {"containerName": "main", "resource": of, "divisor": divisor}
-    return {"path": path, "resourceFieldRef": wanted}
+    selector = {"containerName": "main", "resource": of, "divisor": divisor}
+    return {"path": path, "resourceFieldRef": selector}
 
 
 def downward(*items: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -61,14 +61,14 @@ async def a_pod_can_read_about_itself(node: Node) -> None:
     lines = files.get("annotations", "").split("\n")
     own = [line for line in lines if not line.startswith("kubernetes.io/config.")]
     files["annotations"] = "\n".join(own)  # a kubelet adds when and where it saw the pod
-    wanted = {
+    expected_files = {
         "name": "web",
         "dir/space": "default",
         "labels": 'a="1"\nb="2"',
         "annotations": 'a.b/c="\u00fc\\t"\nnote="two\\nlines \\"quoted\\""',
         "one": 'two\nlines "quoted"',
     }
-    expect_equal(node, files, wanted, "files")
+    expect_equal(node, files, expected_files, "files")
     expect_equal(node, mode(node, "web", "one"), "0o400", "mode of one file")
 
 
@@ -97,8 +97,8 @@ async def resources_are_divided_and_rounded_up(node: Node) -> None:
     files = await run_with(node, plan)
     await node.run_until(lambda: node.api.allocatable("memory"), within_s=limits.START_S)
     memory = parse_nano(node.api.allocatable("memory")) // NANO
-    wanted = {"cpu": "2", "milli": "1100", "memory": "21", "unset": str(memory)}
-    expect_equal(node, files, wanted, "files")
+    expected_files = {"cpu": "2", "milli": "1100", "memory": "21", "unset": str(memory)}
+    expect_equal(node, files, expected_files, "files")
 
 
 @conformance(id="volume-projected", rules=["NODE-205.8", "NODE-205.2"], needs=NEEDS)
@@ -127,8 +127,8 @@ async def all_that_a_projected_volume_lacks_is_told(node: Node) -> None:
     await node.api.create_pod(with_volume("web", projected(*sources)))
     message = await wait_failed(node, "web")
     why = '[configmap "one" not found, secret "two" not found]'
-    wanted = f'MountVolume.SetUp failed for volume "v" : {why}'
-    expect_equal(node, message, wanted, "message of the event")
+    expected_message = f'MountVolume.SetUp failed for volume "v" : {why}'
+    expect_equal(node, message, expected_message, "message of the event")
     expect(node, node.count("RunPodSandbox") == 0, "no sandbox")
 
 

@@ -188,11 +188,11 @@ async def a_read_waits_a_second_for_the_server(node: Node) -> None:
         began_s = node.now_s
         message = await wait_failed(node, "web")
         expect(node, node.now_s - began_s < 4, "told within 4 s", node.now_s - began_s)
-        wanted = (
+        expected_message = (
             'MountVolume.SetUp failed for volume "v" : failed to sync configmap cache: '
             "timed out waiting for the condition"
         )
-        expect_equal(node, message, wanted, "message of the event")
+        expect_equal(node, message, expected_message, "message of the event")
         await node.run_until(
             lambda: node.running("web"), within_s=20 + limits.START_S, what="the pod runs"
         )

@@ -65,8 +65,8 @@ async def items_mean_the_same_in_every_kind(node: Node) -> None:
     source = {"secret": {"secretName": "keys", "items": items, "defaultMode": 0o444}}
     files = await run_with(node, with_volume("secret", source))
     expect_equal(node, files, {"x/a": "1", "again": "1", "c": "3"}, "files of the Secret")
-    wanted = ["0o440", "0o444", "0o600"]
-    expect_equal(node, modes(node, "secret", "x/a", "again", "c"), wanted, "modes of the Secret")
+    expected = ["0o440", "0o444", "0o600"]
+    expect_equal(node, modes(node, "secret", "x/a", "again", "c"), expected, "modes of the Secret")
 
 
 def gone(path: str) -> list[dict[str, Any]]:
@@ -96,10 +96,10 @@ async def items_choose_in_projected_volumes_too(node: Node) -> None:
         defaultMode=0o640,
     )
     files = await run_with(node, with_volume("web", source))
-    wanted = {"b": "2", "dir/a": "one", "dir/name": "web", "own": "web"}
-    expect_equal(node, files, wanted, "files")
-    found = modes(node, "web", "b", "dir/a", "dir/name", "own")
-    expect_equal(node, found, ["0o400", "0o440", "0o640", "0o404"], "modes")
+    expected_files = {"b": "2", "dir/a": "one", "dir/name": "web", "own": "web"}
+    expect_equal(node, files, expected_files, "files")
+    actual_modes = modes(node, "web", "b", "dir/a", "dir/name", "own")
+    expect_equal(node, actual_modes, ["0o400", "0o440", "0o640", "0o404"], "modes")
 
 
 @conformance(
@@ -129,8 +129,8 @@ def of_group(name: str, source: dict[str, Any], group: int, **context: Any) -> P
 def owners(node: Node, pod: str, *paths: str) -> dict[str, tuple[int, str]]:
     """Group and mode of these files and directories of the volume, links followed."""
     place = node.machine.made_volume(pod, VOLUME)
-    found = {path: (place / path).stat() for path in paths}
-    return {path: (it.st_gid, oct(stat.S_IMODE(it.st_mode))) for path, it in found.items()}
+    statuses = {path: (place / path).stat() for path in paths}
+    return {path: (it.st_gid, oct(stat.S_IMODE(it.st_mode))) for path, it in statuses.items()}
 
 
 def a_group() -> int:
@@ -155,20 +155,20 @@ async def the_group_gets_volumes_of_every_kind(node: Node) -> None:
     of_map = {"configMap": {"name": "settings", "items": items}}
     for name, policy in (("always", "Always"), ("mismatch", "OnRootMismatch")):
         await run_with(node, of_group(name, of_map, group, fsGroupChangePolicy=policy))
-        wanted = {
+        expected = {
             "x/y/a": (group, "0o440"),
             "b": (group, "0o644"),
             "x/y": (group, "0o2755"),
             "..data": (group, "0o2755"),
         }
-        expect_equal(node, owners(node, name, *wanted), wanted, f"owners with {policy}")
+        expect_equal(node, owners(node, name, *expected), expected, f"owners with {policy}")
     downward = {"downwardAPI": {"items": [FIELD], "defaultMode": 0o400}}
     source = projected({"secret": {"name": "keys"}}, defaultMode=0o600)
     await run_with(node, of_group("downward", downward, group))
     await run_with(node, of_group("several", source, group))
-    found = owners(node, "downward", "dir/name") | owners(node, "several", "a")
-    wanted = {"dir/name": (group, "0o440"), "a": (group, "0o640")}
-    expect_equal(node, found, wanted, "owners of the other kinds")
+    actual_owners = owners(node, "downward", "dir/name") | owners(node, "several", "a")
+    expected = {"dir/name": (group, "0o440"), "a": (group, "0o640")}
+    expect_equal(node, actual_owners, expected, "owners of the other kinds")
 
 
 @conformance(id="volume-group-after-update", rules=["NODE-212.1", "NODE-206.2"], needs=LONG)
@@ -180,8 +180,8 @@ async def new_content_belongs_to_the_group_too(node: Node) -> None:
     await run_with(node, of_group("web", {"configMap": {"name": "settings"}}, group))
     await node.api.change_object("configmaps", "settings", {"data": {"a": "2", "b": "3"}})
     await wait_files(node, "web", {"a": "2", "b": "3"})
-    wanted = {"a": (group, "0o644"), "b": (group, "0o644"), "..data": (group, "0o2755")}
-    expect_equal(node, owners(node, "web", *wanted), wanted, "owners after the update")
+    expected = {"a": (group, "0o644"), "b": (group, "0o644"), "..data": (group, "0o2755")}
+    expect_equal(node, owners(node, "web", *expected), expected, "owners after the update")
 
 
 @conformance(id="volume-group-and-scratch", rules=["NODE-212.1"], needs=NEEDS)

@@ -42,8 +42,8 @@ async def a_token_is_of_one_pod_whatever_its_name(node: Node) -> None:
     plan = slow(token(audience="vault", expirationSeconds=3600), serviceAccountName="robot")
     first, second = await replace_by_namesake(node, plan, plan)
     await wait_new_runs(node)
-    said = claims(node.machine.volume_files(NAME, VOLUME)["token"])
-    expect_equal(node, said["kubernetes.io"]["pod"]["uid"], second, "the UID in the token")
+    token_claims = claims(node.machine.volume_files(NAME, VOLUME)["token"])
+    expect_equal(node, token_claims["kubernetes.io"]["pod"]["uid"], second, "the UID in the token")
     bodies = [request.body for request in node.api.requests("POST", REQUESTS)]
     bound = [body["spec"]["boundObjectRef"]["uid"] for body in bodies]
     expect_equal(node, bound, [first, second], "for whom tokens were asked")

@@ -117,16 +117,16 @@ async def the_user_of_all_containers_owns_the_token(node: Node) -> None:
     await with_account(node)
     group = os.getegid()
     own, other = as_user(USER), as_user(USER + 1 if ME == 0 else 0)
-    mine, nobodys = (USER, group, "0o600"), (ME, group, "0o644")
+    of_user, nobodys = (USER, group, "0o600"), (ME, group, "0o644")
     second = main("second", securityContext=own)
     named = main(securityContext=own)
     pods: dict[str, tuple[PodPlan, Owner]] = {
-        "of-pod": (robot("of-pod", projected(TOKEN), securityContext=own), mine),
-        "of-both": (robot("of-both", projected(TOKEN), named, second), mine),
+        "of-pod": (robot("of-pod", projected(TOKEN), securityContext=own), of_user),
+        "of-both": (robot("of-both", projected(TOKEN), named, second), of_user),
         "of-one": (robot("of-one", projected(TOKEN), main(), second), nobodys),
         "before-pod": (
             robot("before-pod", projected(TOKEN), named, securityContext=other),
-            mine,
+            of_user,
         ),
         "beside-pod": (
             robot("beside-pod", projected(TOKEN), main(), second, securityContext=other),
@@ -135,7 +135,10 @@ async def the_user_of_all_containers_owns_the_token(node: Node) -> None:
     }
     first = container("first", exits(0))
     other_first = container("first", exits(0), securityContext=own)
-    for name, init, expected in (("init-none", first, nobodys), ("init-same", other_first, mine)):
+    for name, init, expected in (
+        ("init-none", first, nobodys),
+        ("init-same", other_first, of_user),
+    ):
         pods[name] = (robot(name, projected(TOKEN), named, init=[init]), expected)
     if ME == 0:
         root = robot("of-root", projected(TOKEN), securityContext=as_user(0))

@@ -38,29 +38,29 @@ async def tokens_are_for_one_pod_audience_and_life(node: Node) -> None:
         )
     ]
     source = {"projected": {"sources": sources}}
-    found = {}
+    by_pod = {}
     for name in ("web", "app"):
         work = in_turn(exits(1, after_s=2), runs())
         plan = with_volume(name, source, main(workload=work), serviceAccountName="robot")
-        files = found[name] = await run_with(node, plan)
+        files = by_pod[name] = await run_with(node, plan)
         bound = {path: claims(text)["kubernetes.io"]["pod"]["name"] for path, text in files.items()}
         expect_equal(node, bound, dict.fromkeys(files, name), f"the pod in the tokens of {name}")
         expect_equal(node, files["one"], files["same"], "two that want the same")
         audiences = {path: claims(text)["aud"] for path, text in files.items()}
-        wanted = {"one": ["vault"], "same": ["vault"], "other": ["store"], "longer": ["vault"]}
-        expect_equal(node, audiences, wanted, "audiences")
+        expected = {"one": ["vault"], "same": ["vault"], "other": ["store"], "longer": ["vault"]}
+        expect_equal(node, audiences, expected, "audiences")
         lives = {path: claims(files[path])["exp"] - claims(files[path])["iat"] for path in files}
         expect(node, lives["longer"] > lives["one"], "a longer life", lives)
-    expect(node, found["web"]["one"] != found["app"]["one"], "pods have tokens of their own")
-    asked = len(node.api.requests("POST", REQUESTS))
-    expect_equal(node, asked, 6, "requests for tokens")
+    expect(node, by_pod["web"]["one"] != by_pod["app"]["one"], "pods have tokens of their own")
+    before = len(node.api.requests("POST", REQUESTS))
+    expect_equal(node, before, 6, "requests for tokens")
     await node.run_until(
         lambda: node.count("StartContainer", container="main") == 4,
         within_s=2 + limits.START_S + limits.SYNC_ERROR_S,
         what="both have started again",
     )
     await node.run_for(limits.NOTICE_S)
-    expect_equal(node, len(node.api.requests("POST", REQUESTS)), asked, "requests afterwards")
+    expect_equal(node, len(node.api.requests("POST", REQUESTS)), before, "requests afterwards")
 
 
 @conformance(id="volume-token-expired", rules=["NODE-207.4", "NODE-207.6"], needs=LONG)

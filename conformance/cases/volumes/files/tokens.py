@@ -38,8 +38,8 @@ async def with_account(node: Node) -> None:
 def claims(text: str) -> dict[str, Any]:
     """What a token says."""
     body = text.split(".")[1]
-    found = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
-    return dict(found)
+    payload = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+    return dict(payload)
 
 
 @conformance(id="volume-token", rules=["NODE-207.4", "NODE-205.8"], needs=NEEDS)
@@ -49,10 +49,10 @@ async def a_pod_gets_a_token_of_its_own(node: Node) -> None:
     await with_account(node)
     source = token(audience="vault", expirationSeconds=3600)
     files = await run_with(node, with_volume("web", source, serviceAccountName="robot"))
-    said = claims(files["token"])
-    expect_equal(node, said["sub"], "system:serviceaccount:default:robot", "subject")
-    expect_equal(node, said["aud"], ["vault"], "audiences")
-    bound = said["kubernetes.io"]["pod"]
+    token_claims = claims(files["token"])
+    expect_equal(node, token_claims["sub"], "system:serviceaccount:default:robot", "subject")
+    expect_equal(node, token_claims["aud"], ["vault"], "audiences")
+    bound = token_claims["kubernetes.io"]["pod"]
     uid = (node.api.pod("web") or {})["metadata"]["uid"]
     expect_equal(node, (bound["name"], bound["uid"]), ("web", uid), "the pod in the token")
 
@@ -66,8 +66,8 @@ async def a_token_is_renewed_before_it_expires(node: Node) -> None:
     first = (await run_with(node, plan))["token"]
     began_s = node.now_s
     await node.run_for(780)
-    kept = node.machine.volume_files("web", VOLUME)["token"]
-    expect(node, kept == first, "the same token after 780 s of 1000")
+    later_token = node.machine.volume_files("web", VOLUME)["token"]
+    expect(node, later_token == first, "the same token after 780 s of 1000")
     expect_equal(node, len(node.api.requests("POST", REQUESTS)), 1, "requests for tokens")
     await node.run_until(
         lambda: node.machine.volume_files("web", VOLUME)["token"] != first,
@@ -86,8 +86,8 @@ async def an_old_token_serves_while_none_can_be_had(node: Node) -> None:
     first = (await run_with(node, plan))["token"]
     with node.api.fails("POST", REQUESTS, status=500):
         await node.run_for(810 + UPDATE_S)
-        kept = node.machine.volume_files("web", VOLUME)["token"]
-        expect(node, kept == first, "the old token")
+        later_token = node.machine.volume_files("web", VOLUME)["token"]
+        expect(node, later_token == first, "the old token")
         expect_equal(node, node.event_count("FailedMount", pod="web"), 0, "events FailedMount")
     await node.run_until(
         lambda: node.machine.volume_files("web", VOLUME)["token"] != first,

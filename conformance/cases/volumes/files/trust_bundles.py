@@ -62,8 +62,8 @@ def of_signer(path: str, **more: Any) -> dict[str, Any]:
 
 def needing(key: str, operator: str, *values: str) -> dict[str, Any]:
     """A selector of one expression."""
-    wanted = {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
-    return {"matchExpressions": [wanted]}
+    requirement = {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
+    return {"matchExpressions": [requirement]}
 
 
 @conformance(
@@ -97,10 +97,10 @@ async def a_selector_chooses_among_the_bundles_of_a_signer(node: Node) -> None:
         of_signer("some", labelSelector={**labelled, **needing("tier", "In", "3")}, optional=True),
     ]
     files = await run_with(node, with_volume("web", trusting(*sources, *none)))
-    seen = {path: names_in(text) for path, text in files.items()}
-    wanted = {path: found for path, (_, found) in selectors.items()}
+    names_by_path = {path: names_in(text) for path, text in files.items()}
+    expected_names = {path: certificate_names for path, (_, certificate_names) in selectors.items()}
     empty: dict[str, list[str]] = {"none": [], "some": []}
-    expect_equal(node, seen, {**wanted, **empty}, "certificates")
+    expect_equal(node, names_by_path, {**expected_names, **empty}, "certificates")
 
 
 @conformance(
@@ -118,8 +118,8 @@ async def a_bundle_can_be_named(node: Node) -> None:
     optional = {"name": "none", "path": "none", "optional": True}
     source = trusting({"name": "one", "path": "dir/one"}, optional)
     files = await run_with(node, with_volume("web", source))
-    seen = {path: names_in(text) for path, text in files.items()}
-    expect_equal(node, seen, {"dir/one": ["A", "B"], "none": []}, "certificates")
+    names_by_path = {path: names_in(text) for path, text in files.items()}
+    expect_equal(node, names_by_path, {"dir/one": ["A", "B"], "none": []}, "certificates")
     await node.api.create_pod(with_volume("late", trusting({"name": "late", "path": "late"})))
     message = await wait_failed(node, "late")
     words = 'clustertrustbundle.certificates.k8s.io "late" not found'

@@ -113,8 +113,8 @@ async def a_failed_update_harms_no_container(node: Node) -> None:
     await node.api.delete_object("configmaps", "settings")
     await node.run_for(UPDATE_S)
     message = await wait_failed(node, "web")
-    wanted = 'MountVolume.SetUp failed for volume "v" : configmap "settings" not found'
-    expect_equal(node, message, wanted, "message of the event")
+    expected_message = 'MountVolume.SetUp failed for volume "v" : configmap "settings" not found'
+    expect_equal(node, message, expected_message, "message of the event")
     await node.run_until(
         lambda: node.count("StartContainer", container="main") == 2,
         within_s=UPDATE_S + limits.NOTICE_S,
@@ -149,9 +149,9 @@ async def an_object_is_followed_once_and_not_for_ever(node: Node) -> None:
     await node.api.create_object("configmaps", config_map("settings", a="1"))
     path = r"/namespaces/default/configmaps"
     await run_with(node, with_volume("one", SETTINGS))
-    asked = len(node.api.requests("GET", path))
+    before = len(node.api.requests("GET", path))
     await run_with(node, with_volume("two", SETTINGS))
-    expect_equal(node, len(node.api.requests("GET", path)), asked, "requests for the second pod")
+    expect_equal(node, len(node.api.requests("GET", path)), before, "requests for the second pod")
     for name in ("one", "two"):
         await node.api.delete_pod(name, grace_s=0)
     await node.run_until(
@@ -163,7 +163,7 @@ async def an_object_is_followed_once_and_not_for_ever(node: Node) -> None:
     await node.api.change_object("configmaps", "settings", {"data": {"a": "2"}})
     files = await run_with(node, with_volume("three", SETTINGS))
     expect_equal(node, files, {"a": "2"}, "files of the third pod")
-    expect(node, len(node.api.requests("GET", path)) > asked, "it was asked for again")
+    expect(node, len(node.api.requests("GET", path)) > before, "it was asked for again")
 
 
 @conformance(id="volume-server-away", rules=["NODE-207.6", "NODE-206.3"], needs=LONG)

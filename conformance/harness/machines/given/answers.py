@@ -130,15 +130,15 @@ class CallAnswers:
             return False
         try:
             path = _path_in(pid, first) if call == self._numbers.statfs else _opened(pid, first)
-            found = self._kernel.statfs(path)
-            if found is not None:
+            statfs = self._kernel.statfs(path)
+            if statfs is not None:
                 fcntl.ioctl(listener, _STILL_WAITS, struct.pack("=Q", number))
-                _write(pid, second, found)
+                _write(pid, second, statfs)
         except OSError as error:
             if error.errno in (errno.ESRCH, errno.EIO, errno.EFAULT):
                 return False  # the kernel finds out
             raise
-        return found is not None
+        return statfs is not None
 
     def _kill(self, caller: int, pid: int, signal: int) -> bool:
         if self._kernel.has_process(pid):

@@ -62,14 +62,14 @@ class KernelOfNode:
 @contextmanager
 def disks_in_memory(places: Sequence[Path]) -> Iterator[None]:
     """A file system in memory at each of the directories, until the block ends. Raises OSError."""
-    made: list[Path] = []
+    mounted: list[Path] = []
     try:
         for place in places:
             mounting.mount_memory(place, SIZE)
-            made.append(place)
+            mounted.append(place)
             mounting.make_shared(place)
         yield
     finally:
-        for place in reversed(made):
+        for place in reversed(mounted):
             if os.path.ismount(place):  # the end of a kubelet unmounts what is below its case
                 mounting.unmount(place)

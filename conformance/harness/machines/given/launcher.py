@@ -73,12 +73,12 @@ def filter_program(numbers: Numbers) -> bytes:
     def step(code: int, value: int, then: int = 0, otherwise: int = 0) -> bytes:
         return struct.pack("=HBBI", code, then, otherwise, value)
 
-    told = (numbers.statfs, numbers.fstatfs, numbers.kill, numbers.pidfd_open)
-    tests = [step(JUMP_IF_EQUAL, number, len(told) - place) for place, number in enumerate(told)]
+    calls = (numbers.statfs, numbers.fstatfs, numbers.kill, numbers.pidfd_open)
+    tests = [step(JUMP_IF_EQUAL, number, len(calls) - place) for place, number in enumerate(calls)]
     return b"".join(
         (
             step(LOAD, MACHINE_AT),
-            step(JUMP_IF_EQUAL, numbers.audit, 0, 1 + len(told)),
+            step(JUMP_IF_EQUAL, numbers.audit, 0, 1 + len(calls)),
             step(LOAD, CALL_AT),
             *tests,
             step(RETURN, ALLOW),
@@ -122,13 +122,13 @@ def listener() -> int:
     numbers = numbers_of_this_machine()
     program = filter_program(numbers)
     code = ctypes.create_string_buffer(program, len(program))
-    given = _Filter(len(program) // 8, ctypes.addressof(code))
+    filter_at = _Filter(len(program) // 8, ctypes.addressof(code))
     for flags in (NEW_LISTENER | WAIT_KILLABLE, NEW_LISTENER):  # before Linux 5.19 there is one
-        found = int(_libc().syscall(numbers.seccomp, SET_FILTER, flags, ctypes.byref(given)))
-        if found >= 0:
-            return found
-    _require(found, "a filter for system calls")
-    return found
+        fd = int(_libc().syscall(numbers.seccomp, SET_FILTER, flags, ctypes.byref(filter_at)))
+        if fd >= 0:
+            return fd
+    _require(fd, "a filter for system calls")
+    return fd
 
 
 def hand_over(descriptor: int, place: str) -> None:

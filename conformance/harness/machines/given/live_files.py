@@ -99,8 +99,8 @@ class LiveFiles:
     def _names(self, path: str) -> set[str]:
         """What is directly below."""
         above = path.rstrip("/") + "/"
-        known = [*self._texts, *self._links, CGROUP]
-        return {p.removeprefix(above).split("/")[0] for p in known if p.startswith(above)}
+        paths = [*self._texts, *self._links, CGROUP]
+        return {p.removeprefix(above).split("/")[0] for p in paths if p.startswith(above)}
 
 
 def _refused(number: int) -> OSError:

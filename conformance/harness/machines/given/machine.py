@@ -165,14 +165,14 @@ class GivenMachine:
             return
         root = self._node.cgroup_root()
         controllers = (root / "cgroup.controllers").read_text().split()
-        wanted = " ".join(f"+{name}" for name in controllers)
+        enabling = " ".join(f"+{name}" for name in controllers)
         *above, own = SERVICE.strip("/").split("/")
         place = root
         for name in above:
-            (place / "cgroup.subtree_control").write_text(wanted)
+            (place / "cgroup.subtree_control").write_text(enabling)
             place = place / name
             place.mkdir(exist_ok=True)
-        (place / "cgroup.subtree_control").write_text(wanted)
+        (place / "cgroup.subtree_control").write_text(enabling)
         (place / own).mkdir(exist_ok=True)
 
     def end_log(self) -> None:
@@ -191,11 +191,11 @@ class GivenMachine:
         files = self._base / "files"
         binds = [(str(files / "proc" / name), PROC + name) for name in self.texts()]
         binds += [(str(self.live / name), PROC + name) for name in LIVE_TEXTS]
-        there = {name: place for name, place in SYS_PLACES.items() if os.path.isdir(place)}
-        binds += [(str(files / "sys" / name), place) for name, place in there.items()]
+        present = {name: place for name, place in SYS_PLACES.items() if os.path.isdir(place)}
+        binds += [(str(files / "sys" / name), place) for name, place in present.items()]
         if os.path.isdir(SYSTEMD):
             binds.append((str(files / "systemd"), SYSTEMD))
-        binds += [(what, place) for place, what in further.items()]
+        binds += [(target, place) for place, target in further.items()]
         trees = [tree for tree in self._node.cgroups.mounts if tree]  # of v1
         places = {f"{self.live}/cgroup/{tree}": f"{CGROUP_PLACE}/{tree}" for tree in trees}
         binds += (places or {f"{self.live}/cgroup": CGROUP_PLACE}).items()

@@ -24,10 +24,10 @@ def meminfo(total_bytes: int, used_bytes: int, swap_bytes: int, topology: Machin
     """
     free = max(0, total_bytes - used_bytes)
     pages = sum(
-        held.pages
+        pool.pages
         for node in topology.nodes
-        for held in node.hugepages
-        if held.page_bytes == _HUGE_PAGE_BYTES
+        for pool in node.hugepages
+        if pool.page_bytes == _HUGE_PAGE_BYTES
     )
     sizes = {
         "MemTotal": total_bytes,

@@ -18,7 +18,7 @@ from measure import Row
 
 from fakecri import FakeCRI, FakeNode, exits
 from refkubelet.config import KubeletConfiguration, parse_config
-from refkubelet.kubelet import Kubelet, KubeletDeps
+from refkubelet.kubelet import Directories, Kubelet, KubeletDeps, ThisNode
 from simclock import Clock, Ids, Rng, VirtualLoop, run_virtual
 
 MANIFEST = """
@@ -93,9 +93,8 @@ async def measured(
         clock=clock,
         rng=rng,
         ids=Ids(rng),
-        node_name="bench",
-        root_dir=directory / "root",
-        container_logs_dir=directory / "links",
+        node=ThisNode("bench"),
+        directories=Directories(directory / "root", directory / "links"),
     )
     kubelet = Kubelet(configuration(directory, **config), deps)
     gc.collect()

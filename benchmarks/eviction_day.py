@@ -27,7 +27,7 @@ from fakecri.machine.values import MemoryStats
 from fakekubeapi import FakeApi
 from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
-from refkubelet.kubelet import Kubelet, KubeletDeps
+from refkubelet.kubelet import Directories, Kubelet, KubeletDeps, ThisNode
 from refkubelet.node.facts import node_facts
 from simclock import Clock, Ids, Rng, run_virtual
 
@@ -207,11 +207,9 @@ def kubelet_of(directory: Path, api: FakeApi, cri: FakeCRI, node: FakeNode) -> K
         clock=clock,
         rng=rng,
         ids=Ids(rng),
-        node_name=NODE,
-        root_dir=root,
+        node=ThisNode(NODE, facts=facts),
+        directories=Directories(root),
         api=LightkubeApiClient.in_process(InProcessTransport(api)),
-        container_logs_dir=None,
-        node_facts=facts,
     )
     return Kubelet(config, deps)
 

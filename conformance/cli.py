@@ -95,49 +95,7 @@ def command_line() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     listing = commands.add_parser("list", help="show the cases; needs no kubelet")
     _add_selection(listing, level="detail")
-    further = "every further option goes to pytest: -x, -q, --junitxml=..."
-    running = commands.add_parser("run", help="run the cases", epilog=further)
-    _add_selection(running, level="must")
-    running.add_argument("--kubelet", help="refkubelet, refkubelet-process or a path")
-    running.add_argument("--runtime", help="fake, fake-socket, containerd or unix:///path.sock")
-    running.add_argument("--containerd-version", help="1.6 (default), 1.7 or 2.1")
-    running.add_argument("--seed", type=int, help="fixes every random choice of a virtual run")
-    running.add_argument("--seeds", help="a virtual run for each of these: 1:20, 3,7")
-    running.add_argument(
-        "--latency",
-        type=float,
-        metavar="FACTOR",
-        help="factor on how long the calls of a virtual run take (default 1; 0: no time)",
-    )
-    running.add_argument(
-        "--jobs",
-        type=int,
-        help="cases at a time in a real run (8), processes of a virtual one (one per processor)",
-    )
-    running.add_argument("--time", help="of a kubelet binary: real (default) or jump")
-    running.add_argument("--speed", metavar="N", help="of a kubelet binary: N times as fast")
-    running.add_argument("--long", action="store_true", help="real runs of cases that last minutes")
-    running.add_argument(
-        "--check-since",
-        action="store_true",
-        help="only the cases that the kubelet is too old for; one that passes is a failure",
-    )
-    running.add_argument("--shard", metavar="K/N", help="the K-th of N parts of the chosen cases")
-    running.add_argument("--disable", action="append", metavar="ID", help="report as disabled")
-    running.add_argument("--results", metavar="FILE", help="write each case as JSON lines")
-    running.add_argument(
-        "--traces",
-        choices=["none", "failed", "all"],
-        help="of which cases the result file has what happened (default failed)",
-    )
-    for name, meaning in OPTIONS.items():
-        running.add_argument(name, **meaning)
-    running.add_argument(
-        "--kubernetes-version",
-        metavar="VERSION",
-        help="of the kubelet, if it does not tell: 1.30.3",
-    )
-    running.add_argument("files", nargs="*", metavar="FILE", help="scenarios and modules of cases")
+    _add_run(commands)
     commands.add_parser("check", help="look for mistakes in scenarios; runs nothing")
     commands.add_parser("learn", help="make a scenario of recorded calls")
     commands.add_parser("report", help="make a page of a result file")
@@ -154,6 +112,60 @@ def command_line() -> argparse.ArgumentParser:
     completing = commands.add_parser("completion", help="print completion for a shell")
     completing.add_argument("shell", choices=["bash", "zsh", "tcsh"])
     return parser
+
+
+def _add_run(commands: Any) -> None:
+    """`run`: what is run, on what; and how (`_add_pace`), and what is kept of it."""
+    further = "every further option goes to pytest: -x, -q, --junitxml=..."
+    running: argparse.ArgumentParser = commands.add_parser(
+        "run", help="run the cases", epilog=further
+    )
+    _add_selection(running, level="must")
+    running.add_argument("--kubelet", help="refkubelet, refkubelet-process or a path")
+    running.add_argument("--runtime", help="fake, fake-socket, containerd or unix:///path.sock")
+    running.add_argument("--containerd-version", help="1.6 (default), 1.7 or 2.1")
+    running.add_argument("--seed", type=int, help="fixes every random choice of a virtual run")
+    running.add_argument("--seeds", help="a virtual run for each of these: 1:20, 3,7")
+    running.add_argument(
+        "--latency",
+        type=float,
+        metavar="FACTOR",
+        help="factor on how long the calls of a virtual run take (default 1; 0: no time)",
+    )
+    _add_pace(running)
+    running.add_argument("--shard", metavar="K/N", help="the K-th of N parts of the chosen cases")
+    running.add_argument("--disable", action="append", metavar="ID", help="report as disabled")
+    running.add_argument("--results", metavar="FILE", help="write each case as JSON lines")
+    running.add_argument(
+        "--traces",
+        choices=["none", "failed", "all"],
+        help="of which cases the result file has what happened (default failed)",
+    )
+    for name, meaning in OPTIONS.items():
+        running.add_argument(name, **meaning)
+    running.add_argument(
+        "--kubernetes-version",
+        metavar="VERSION",
+        help="of the kubelet, if it does not tell: 1.30.3",
+    )
+    running.add_argument("files", nargs="*", metavar="FILE", help="scenarios and modules of cases")
+
+
+def _add_pace(running: argparse.ArgumentParser) -> None:
+    """How many cases at a time, how fast, and which take too long."""
+    running.add_argument(
+        "--jobs",
+        type=int,
+        help="cases at a time in a real run (8), processes of a virtual one (one per processor)",
+    )
+    running.add_argument("--time", help="of a kubelet binary: real (default) or jump")
+    running.add_argument("--speed", metavar="N", help="of a kubelet binary: N times as fast")
+    running.add_argument("--long", action="store_true", help="real runs of cases that last minutes")
+    running.add_argument(
+        "--check-since",
+        action="store_true",
+        help="only the cases that the kubelet is too old for; one that passes is a failure",
+    )
 
 
 def explain(options: argparse.Namespace) -> int:

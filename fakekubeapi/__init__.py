@@ -6,9 +6,10 @@ socket (so it works in virtual time), `fakekubeapi.http` and the command `fakeku
 on a TCP port, where `--data DIR` keeps the objects over restarts. How a request goes through the
 folders: `asked` reads it, once (path and query with `requests`, the body with `bodies` and
 `protobuf`), `negotiation` chooses the format of the answer, `api` takes it, `faults` may make it
-fail, `verbs.dispatch` carries it out with `verbs` (read `verbs.creation` for the steps of a new
-object), under the rules of `resources` and, for who owns which field, of `apply`, on the objects of
-`storage`; `answers` writes the answer. The API's types are in `kubeobjects.schema`.
+fail, `verbs.dispatch` carries it out with `verbs` (read `verbs.creation`, `verbs.changing` and
+`verbs.deletion` for the steps of an object that is made, changed and deleted), under the rules of
+`resources` and, for who owns which field, of `apply`, on the objects of `storage`; `answers` writes
+the answer. The API's types are in `kubeobjects.schema`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from fakekubeapi.errors import ApiUnreachable, StatusError
     from fakekubeapi.faults import Fault
     from fakekubeapi.latency import api_latency
+    from fakekubeapi.options import ServerOptions
     from fakekubeapi.verbs.dispatch import Response
 
 # Where each public name lives; imported when first used: `fakekubeapi --help` answers at once.
@@ -33,6 +35,7 @@ _HOMES = {
     "Fault": "faults",
     "RequestRecord": "api",
     "Response": "verbs.dispatch",
+    "ServerOptions": "options",
     "StatusError": "errors",
     "User": "access.users",
     "api_latency": "latency",
@@ -45,6 +48,7 @@ __all__ = [
     "Fault",
     "RequestRecord",
     "Response",
+    "ServerOptions",
     "StatusError",
     "User",
     "api_latency",

@@ -11,7 +11,6 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from fakekubeapi.access import ADMIN, AccessPolicy, User, Users
@@ -22,12 +21,12 @@ from fakekubeapi.asked import Asked
 from fakekubeapi.bodies import copy_json
 from fakekubeapi.errors import ApiUnreachable, StatusError, bad_request
 from fakekubeapi.faults import Fault, Faults, pattern_of
-from fakekubeapi.kubelets.options import KubeletOptions
 from fakekubeapi.kubelets.paths import Passed
-from fakekubeapi.kubelets.places import Place
-from fakekubeapi.storage.store import DEFAULT_HISTORY, Store
+from fakekubeapi.kubelets.places import Place, Places
+from fakekubeapi.options import ServerOptions
+from fakekubeapi.storage.store import Store
 from fakekubeapi.verbs.dispatch import Dispatcher, Response
-from kubeobjects.schema.messages import DEFAULT_MINOR, schema_of
+from kubeobjects.schema.messages import schema_of
 from simclock import Clock, Ids, Latency, Rng
 from simclock.latency import NO_DELAY
 
@@ -72,65 +71,40 @@ class FakeApi:
 
     `clock` gives the times in objects; None: that of the running loop (the virtual clock of a
     `VirtualLoop`, else real time). `ids` gives UIDs and generated names; None: those of seed 0, the
-    same in every run. `history`: how many changes are kept; a watch that starts from an older
-    version gets 410 Expired. `request_limit`: how many requests `requests()` remembers; older ones
-    are forgotten. `latency`: how long requests take, for example `api_latency(Rng(1))`; None: no
-    time. `service_account_admission`: new pods get a service account and the volume with its
-    token, and new namespaces kube-root-ca.crt, as a kube-apiserver does unless the plug-in
-    ServiceAccount is switched off. It is off here unless asked for: the recorded runs are of a
-    server without it, and a kubelet without projected volumes runs no pod that has one.
-    `authority` signs approved certificate requests; None: they wait for a signer.
-    `field_managers`: whether each object says in `metadata.managedFields` who owns its fields, as
-    in a kube-apiserver and in `fakekubeapi serve`; writes take two or three times as long then.
-    False: only those that are applied (server-side apply) do; what they had before is owned by
-    `before-first-apply`.
-    `data`: a directory in which all objects are kept, so that a server that is started with it
-    again goes on where the last one ended, crash or not; None: in memory alone. Raises
-    `storage.journal.DataError` for a directory that cannot be used.
-    `bookmark_every_s`: how often watches that take bookmarks get one; None: after initial events
-    and at their time-out only, so that nothing happens in virtual time while nothing changes.
-    `kubelets`: how to reach kubelets, to which a server on a socket passes on logs, exec and the
-    like.
-    `kubernetes`: the minor whose types it serves, of those that `kubeobjects.schema` has; the rules
-    are those of the default one. Raises: LookupError for another.
+    same in every run. `options`: what it serves and remembers, as a kube-apiserver's flags say it.
+    `latency`: how long requests take, for example `api_latency(Rng(1))`; None: no time. Raises:
+    `storage.journal.DataError` for a data directory that cannot be used, LookupError for an unknown
+    minor of Kubernetes.
     """
 
     def __init__(
         self,
         clock: Clock | None = None,
         ids: Ids | None = None,
+        options: ServerOptions | None = None,
         *,
-        history: int = DEFAULT_HISTORY,
-        request_limit: int = 100_000,
         latency: Latency | None = None,
-        service_account_admission: bool = False,
-        authority: CertificateAuthority | None = None,
-        field_managers: bool = False,
-        data: Path | None = None,
-        bookmark_every_s: float | None = None,
-        kubelets: KubeletOptions | None = None,
-        kubernetes: str = DEFAULT_MINOR,
     ) -> None:
-        self.schema = schema_of(kubernetes)
+        options = options or ServerOptions()
+        self.schema = schema_of(options.kubernetes)
+        self.store = Store(options.history, options.data)
+        self.kubelets = options.kubelets
+        """How to reach kubelets."""
         self._latency = None if latency is None or latency.none else latency
-        self.store = Store(history, data)
-        self._settings = AccessSettings(
-            service_account_admission=service_account_admission,
-            authority=authority,
-            field_managers=field_managers,
-            bookmark_every_s=bookmark_every_s,
-            kubelets=kubelets or KubeletOptions(),
-            schema=self.schema,
+        self._access = AccessSettings(
+            service_account_admission=options.service_account_admission,
+            authority=options.authority,
         )
         self._dispatcher = Dispatcher(
             self.store,
             clock,
             ids or Ids(Rng(0)),
+            access=self._access,
+            options=options,
             latency=self._latency,
-            settings=self._settings,
         )
         self._faults = Faults()
-        self._records: deque[RequestRecord] = deque(maxlen=request_limit)
+        self._records: deque[RequestRecord] = deque(maxlen=options.request_limit)
         self._seq = 0
         self._outages = 0
 
@@ -215,7 +189,7 @@ class FakeApi:
         begun, status = self._begin(), 0
         try:
             await self._faults.strike(method, path)
-            place = self._dispatcher.place_of(method, passed, query)
+            place = Places(self.store, self.kubelets).find(method, passed, query)
             status = 200
             return place
         except StatusError as error:
@@ -247,42 +221,33 @@ class FakeApi:
     @property
     def users(self) -> Users:
         """The bearer tokens of users, for token reviews; empty at first."""
-        return self._settings.users
+        return self._access.users
 
     @property
     def access(self) -> AccessPolicy:
         """What users may do, for access reviews; at first those with a token may do everything."""
-        return self._settings.access
+        return self._access.access
 
     @property
     def authority(self) -> CertificateAuthority | None:
         """What signs approved certificate requests; None: they wait for a signer."""
-        return self._settings.authority
+        return self._access.authority
 
     @authority.setter
     def authority(self, authority: CertificateAuthority | None) -> None:
-        self._settings.authority = authority
-
-    @property
-    def kubelets(self) -> KubeletOptions:
-        """How to reach kubelets."""
-        return self._settings.kubelets
-
-    @kubelets.setter
-    def kubelets(self, options: KubeletOptions) -> None:
-        self._settings.kubelets = options
+        self._access.authority = authority
 
     @property
     def signing(self) -> Signing:
         """Which certificate requests are approved or denied without anybody's doing; none at
         first."""
-        return self._settings.signing
+        return self._access.signing
 
     def admit_service_accounts(self) -> None:
         """From now on give new pods a service account and the volume with its token, as
         `service_account_admission` does from the start; namespaces that are there get
         kube-root-ca.crt. To be called where the server's loop runs."""
-        self._settings.service_account_admission = True
+        self._access.service_account_admission = True
         self._dispatcher.complete_namespaces()
 
     def client_of(self, authorization: str) -> User:

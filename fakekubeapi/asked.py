@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from fakekubeapi.access import ADMIN, User
 from fakekubeapi.bodies import APPLY_PATCH, JSON, decode_body
@@ -18,6 +18,9 @@ from fakekubeapi.requests.kinds import kind_at
 from fakekubeapi.requests.parameters import dry_run, is_true
 from fakekubeapi.requests.routes import Route, parse_route
 from kubeobjects.schema.messages import Schema, schema_of
+
+_OTHER_KINDS: Final = ("binding", "eviction", "token")
+"""Subresources whose bodies are objects of another kind than the resource's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +80,12 @@ class Asked:
     def watches(self) -> bool:
         """Whether this opens a watch."""
         return self.method == "GET" and is_true(self.params.get("watch"))
+
+    @property
+    def strict(self) -> bool:
+        """Whether fields that the kind does not have are refused."""
+        strict = self.params.get("fieldValidation") == "Strict"
+        return strict and self.route.subresource not in _OTHER_KINDS
 
     @property
     def dry_run(self) -> bool:

@@ -93,6 +93,20 @@ def _parser() -> argparse.ArgumentParser:
     add_version(parser)
     commands = parser.add_subparsers(dest="command", required=True)
     serve = commands.add_parser("serve", help="serve until SIGTERM or SIGINT")
+    _add_access(serve)
+    _add_objects(serve)
+    add_flags(serve)
+    serve.add_argument(
+        "--clock-page",
+        metavar="FILE",
+        help="live in the time of this clock page, with the programs and fakes that name it, too "
+        "(python -m timewarp --clock-page FILE); it is made if there is none",
+    )
+    return parser
+
+
+def _add_access(serve: argparse.ArgumentParser) -> None:
+    """Where it listens, and how clients get there."""
     serve.add_argument(
         "--listen",
         default=DEFAULT_LISTEN,
@@ -117,6 +131,10 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="write a kubeconfig for kubelets and kubectl here once the server listens",
     )
+
+
+def _add_objects(serve: argparse.ArgumentParser) -> None:
+    """Where objects are kept, and what new ones get."""
     serve.add_argument(
         "--data",
         type=Path,
@@ -137,14 +155,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar="MINOR",
         help="serve the API types of that minor (default: %(default)s)",
     )
-    add_flags(serve)
-    serve.add_argument(
-        "--clock-page",
-        metavar="FILE",
-        help="live in the time of this clock page, with the programs and fakes that name it, too "
-        "(python -m timewarp --clock-page FILE); it is made if there is none",
-    )
-    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -184,6 +194,7 @@ async def _serve(host: str, port: int, options: argparse.Namespace) -> None:
     """Serve until SIGTERM or SIGINT. Raises: UsageError."""
     # Here, not above: `fakekubeapi --help` shall not wait for the server's modules.
     from fakekubeapi.api import FakeApi
+    from fakekubeapi.options import ServerOptions
     from fakekubeapi.storage.journal import DataError
     from fakekubeapi.storage.watch import BOOKMARK_EVERY_S
     from simclock import Ids, Rng
@@ -192,11 +203,13 @@ async def _serve(host: str, port: int, options: argparse.Namespace) -> None:
     try:
         api = FakeApi(
             ids=Ids(Rng.from_system()),
-            field_managers=True,
-            data=options.data,
-            bookmark_every_s=BOOKMARK_EVERY_S,
-            service_account_admission="ServiceAccount" in plugins,
-            kubernetes=options.kubernetes,
+            options=ServerOptions(
+                kubernetes=options.kubernetes,
+                field_managers=True,
+                data=options.data,
+                bookmark_every_s=BOOKMARK_EVERY_S,
+                service_account_admission="ServiceAccount" in plugins,
+            ),
         )
     except DataError as error:
         raise UsageError(f"--data: {error}") from None

@@ -73,6 +73,15 @@ def _parser() -> argparse.ArgumentParser:
     add_version(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     run = commands.add_parser("run", help="run the kubelet until SIGTERM", allow_abbrev=False)
+    _add_files(run)
+    _add_node(run)
+    _add_log(run)
+    _add_fields(run)
+    return parser
+
+
+def _add_files(run: argparse.ArgumentParser) -> None:
+    """The flags that name files and directories."""
     run.add_argument("--config", metavar="FILE", help="KubeletConfiguration v1beta1 (YAML or JSON)")
     run.add_argument(
         "--config-dir",
@@ -89,10 +98,6 @@ def _parser() -> argparse.ArgumentParser:
         help="how to ask for a client certificate, where --kubeconfig has none that is valid; "
         "then that file is written",
     )
-    run.add_argument("--hostname-override", metavar="NAME", default="", help="name of this node")
-    run.add_argument(
-        "--node-ip", metavar="IP", default="", help="address of this node, for hostNetwork pods"
-    )
     run.add_argument(
         "--root-dir",
         metavar="DIR",
@@ -103,12 +108,6 @@ def _parser() -> argparse.ArgumentParser:
         "--cert-dir",
         metavar="DIR",
         help="where the kubelet's certificates are kept (default: pki below --root-dir)",
-    )
-    run.add_argument(
-        "--insecure-server",
-        action="store_true",
-        help="let the main port listen beyond loopback addresses even if everybody may do "
-        "everything there",
     )
     run.add_argument(
         "--image-credential-provider-config",
@@ -122,6 +121,20 @@ def _parser() -> argparse.ArgumentParser:
         default="",
         help="where those programs are",
     )
+
+
+def _add_node(run: argparse.ArgumentParser) -> None:
+    """What this node is, and how its kubelet behaves."""
+    run.add_argument("--hostname-override", metavar="NAME", default="", help="name of this node")
+    run.add_argument(
+        "--node-ip", metavar="IP", default="", help="address of this node, for hostNetwork pods"
+    )
+    run.add_argument(
+        "--insecure-server",
+        action="store_true",
+        help="let the main port listen beyond loopback addresses even if everybody may do "
+        "everything there",
+    )
     run.add_argument("--seed", type=int, help="seed of all random choices, to repeat a run")
     run.add_argument("--node-labels", action="append", metavar="LABELS", default=[], help=LABELS)
     run.add_argument(
@@ -130,6 +143,9 @@ def _parser() -> argparse.ArgumentParser:
         default=False,
         help=SECCOMP,
     )
+
+
+def _add_log(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "-v",
         "--v",
@@ -146,8 +162,6 @@ def _parser() -> argparse.ArgumentParser:
         help="of the log on stderr: text (default), or json: one object a line; wins over the "
         "file's logging.format",
     )
-    _add_fields(run)
-    return parser
 
 
 def _add_fields(run: argparse.ArgumentParser) -> None:

@@ -43,7 +43,14 @@ from refkubelet.host.own_process import allow_files, set_oom_score_adj
 from refkubelet.host.places import default_pod_logs_dir, logind_config
 from refkubelet.host.programs import Processes
 from refkubelet.host.real_machine import MachineError, RealMachine, apparmor_enabled
-from refkubelet.kubelet import Kubelet, KubeletDeps, NodePlugins
+from refkubelet.kubelet import (
+    Directories,
+    Kubelet,
+    KubeletDeps,
+    NodePlugins,
+    PluginSources,
+    ThisNode,
+)
 from refkubelet.kuberuntime.images.node_credentials import LoginDirs
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
 from refkubelet.node.labels import NodeLabelError, node_labels
@@ -88,68 +95,86 @@ async def run(options: argparse.Namespace) -> int:
     _log_as_configured(config, options)
     check_extras(config)
     labels = node_labels(options.node_labels)
-    plugins = credential_plugins(config, options)
+    logins = credential_plugins(config, options)
     check_servers(config, has_api=bool(options.kubeconfig), insecure=options.insecure_server)
     clock = RealClock()
-    machine = RealMachine(clock)
-    check_host(config, machine)
-    _limit_this_process(config)
+    machine = _machine(config, clock)
     rng = Rng.from_system() if options.seed is None else Rng(options.seed)
     name = node_name(options.hostname_override)
     async with contextlib.AsyncExitStack() as stack:
         spans = stack.enter_context(_spans(config, name, clock, rng))
-        access_options = Asked(
-            kubeconfig=options.kubeconfig or "",
-            bootstrap=options.bootstrap_kubeconfig,
-            directory=certificate_directory(options),
-            node_name=name,
-            rotate=config.rotate_certificates,
-        )
-        access = await open_access(access_options, clock, rng, stack)
-        api = access.api
-        if api is not None:
-            api.trace(spans)
+        access = await open_access(_asked(options, config, name), clock, rng, stack)
+        if access.api is not None:
+            access.api.trace(spans)
         runtime = await stack.enter_async_context(_runtime(config, spans))
         config, has_runtime_config = await with_cgroup_driver(config, runtime.client, clock)
         check_driver(config, systemd_is_here=SYSTEMD.is_dir())
-        root_dir, links = own_directories(options.root_dir, config)
-        if problem := shared_cgroups(root_dir, config):
-            log.warning("%s", problem)
-        ips = host_ips(options.node_ip, standalone=api is None)
+        directories = _directories(options, config)
+        ips = host_ips(options.node_ip, standalone=access.api is None)
+        facts = node_facts(
+            config,
+            name,
+            machine,
+            root_dir=str(directories.root),
+            node_ip=ips[0] if ips else "",
+            runtime_version=runtime.version,
+            apparmor=apparmor_enabled(),
+            labels=labels,
+        )
         deps = KubeletDeps(
             target=runtime.client.target,
             machine=machine,
             clock=clock,
             rng=rng,
             ids=Ids(rng),
-            node_name=name,
             has_runtime_config=has_runtime_config,
-            root_dir=root_dir,
-            api=api,
+            node=ThisNode(name, ips, facts),
+            directories=directories,
+            api=access.api,
             network=SocketNetwork(),
-            host_ips=ips,
-            node_facts=node_facts(
-                config,
-                name,
-                machine,
-                root_dir=str(root_dir),
-                node_ip=ips[0] if ips else "",
-                runtime_version=runtime.version,
-                apparmor=apparmor_enabled(),
-                labels=labels,
-            ),
-            container_logs_dir=links,
-            shutdown_source=Logind(logind_config(root_dir)) if shutdown_groups(config) else None,
-            login_dirs=LoginDirs(Path.cwd(), Path(os.environ.get("HOME") or "/")),
-            credential_plugins=plugins,
-            device_plugins=PluginSockets(root_dir / DEVICE_PLUGINS),
-            plugin_sockets=GrpcSockets(),
-            csi_sockets=GrpcCsiSockets(),
+            plugins=_plugin_sources(directories, logins),
+            shutdown_source=_shutdown_source(config, directories),
             mounts=mounts_for(config.container_runtime_endpoint),
             certificates=access.certificates,
             spans=spans,
         )
-        return await _serve(config, deps, str(access_options.directory))
+        return await _serve(config, deps, str(certificate_directory(options)))
+
+
+def _machine(config: KubeletConfiguration, clock: Clock) -> RealMachine:
+    """This machine, with this process's limits set. Raises `MachineError` if no kubelet with that
+    configuration can run here."""
+    machine = RealMachine(clock)
+    check_host(config, machine)
+    _limit_this_process(config)
+    return machine
+
+
+def _asked(options: argparse.Namespace, config: KubeletConfiguration, name: str) -> Asked:
+    return Asked(
+        kubeconfig=options.kubeconfig or "",
+        bootstrap=options.bootstrap_kubeconfig,
+        directory=certificate_directory(options),
+        node_name=name,
+        rotate=config.rotate_certificates,
+    )
+
+
+def _directories(options: argparse.Namespace, config: KubeletConfiguration) -> Directories:
+    root, links = own_directories(options.root_dir, config)
+    if problem := shared_cgroups(root, config):
+        log.warning("%s", problem)
+    return Directories(root, links, LoginDirs(Path.cwd(), Path(os.environ.get("HOME") or "/")))
+
+
+def _plugin_sources(directories: Directories, logins: NodePlugins | None) -> PluginSources:
+    devices = PluginSockets(directories.root / DEVICE_PLUGINS)
+    return PluginSources(devices, GrpcSockets(), GrpcCsiSockets(), logins)
+
+
+def _shutdown_source(config: KubeletConfiguration, directories: Directories) -> Logind | None:
+    """None: nothing is to be done at a shutdown."""
+    return Logind(logind_config(directories.root)) if shutdown_groups(config) else None
 
 
 def certificate_directory(options: argparse.Namespace) -> Path:
@@ -167,12 +192,12 @@ async def _serve(config: KubeletConfiguration, deps: KubeletDeps, certificates: 
         ports,
         deps.clock,
         certificates=certificates,
-        host_name=deps.node_name,
+        host_name=deps.node.name,
         asked_for=serving.pair if serving is not None else None,
     )
     await servers.start()
     monitors = PodResourcesServer(
-        deps.root_dir,
+        deps.directories.root,
         kubelet.resources.pod_resources,
         deps.clock,
         all_known=kubelet.sources.seen.ready,
@@ -181,7 +206,7 @@ async def _serve(config: KubeletConfiguration, deps: KubeletDeps, certificates: 
     await monitors.start()
     try:
         async with _stopped_by_signals(kubelet):
-            log.info("kubelet of node %s started, seed %d", deps.node_name, deps.rng.seed)
+            log.info("kubelet of node %s started, seed %d", deps.node.name, deps.rng.seed)
             await kubelet.run()
         log.info("kubelet stopped; containers are left running")
         return 0

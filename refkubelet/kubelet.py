@@ -19,7 +19,15 @@ from refkubelet.kuberuntime.common.reasons import EVENT_CHECK_RESOLV_CONF
 from refkubelet.model.objects import Pod
 from refkubelet.pods.mirror import fast_static_pods_registration
 from refkubelet.wiring.admission import build_admission
-from refkubelet.wiring.base import KubeletDeps, Later, NodePlugins, build_base
+from refkubelet.wiring.base import (
+    Directories,
+    KubeletDeps,
+    Later,
+    NodePlugins,
+    PluginSources,
+    ThisNode,
+    build_base,
+)
 from refkubelet.wiring.certificates import build_certificates
 from refkubelet.wiring.csi import build_csi
 from refkubelet.wiring.loop import build_loop
@@ -35,7 +43,14 @@ from refkubelet.wiring.stats import build_stats
 from refkubelet.wiring.upkeep import build_upkeep
 from refkubelet.wiring.work import build_work
 
-__all__ = ["Kubelet", "KubeletDeps", "NodePlugins"]
+__all__ = [
+    "Directories",
+    "Kubelet",
+    "KubeletDeps",
+    "NodePlugins",
+    "PluginSources",
+    "ThisNode",
+]
 
 
 class Kubelet:
@@ -86,15 +101,7 @@ class Kubelet:
         )
         self.certificates = build_certificates(base)
         self.metrics = metrics_page(self._measured())
-        served = ServedParts(
-            sources=sources,
-            runtime=runtime,
-            work=work,
-            stats=self.stats,
-            loop=self.loop.sync_loop,
-            metrics=self.metrics,
-        )
-        self.servers = Servers(base, served)
+        self.servers = Servers(base, self._served())
         self._stop = asyncio.Event()
         self._stopped = asyncio.Event()
 
@@ -107,6 +114,16 @@ class Kubelet:
             volumes=lambda: self.work.volumes,
             handlers=lambda: self.loop.handlers,
             cache=lambda: self.runtime.pleg.cache,
+        )
+
+    def _served(self) -> ServedParts:
+        return ServedParts(
+            sources=self.sources,
+            runtime=self.runtime,
+            work=self.work,
+            stats=self.stats,
+            loop=self.loop.sync_loop,
+            metrics=self.metrics,
         )
 
     def _measured(self) -> MeasuredParts:

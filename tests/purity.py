@@ -1,7 +1,9 @@
-"""Which modules of a package only decide: those whose docstring has the sentence "Pure."
+"""Which modules of a package only decide: their docstrings have the sentence "Pure." or "No I/O."
 
-The architecture test holds them free of loops, wires, machines, clocks and dice; mutmut changes
-them. `python tests/purity.py` writes mutmut's list in pyproject.toml anew.
+The architecture test holds both free of loops, wires, machines, clocks and dice; mutmut changes
+them. What is pure changes nothing that it is given, either, and keeps no state (`changes_of_state`
+reads that off the source); what has no I/O may: a store, a token bucket, a record that is brought
+up to date. `python tests/purity.py` writes mutmut's list in pyproject.toml anew.
 """
 
 from __future__ import annotations
@@ -14,13 +16,14 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
-SAYS_SO: Final = re.compile(r"(?<![\w-])Pure\.(?=\s|$)")
+PURE: Final = re.compile(r"(?<![\w-])Pure\.(?=\s|$)")
+DECIDES: Final = re.compile(r"(?<![\w-])(Pure|No I/O)\.(?=\s|$)")
 LIST: Final = re.compile(r"^only_mutate = \[\n.*?^\]\n", re.M | re.S)
 
 
-def pure_modules(folder: Path) -> list[Path]:
-    """The files below the folder, sorted."""
-    return [path for path in sorted(folder.rglob("*.py")) if SAYS_SO.search(docstring(path))]
+def deciding_modules(folder: Path) -> list[Path]:
+    """The files below the folder that are pure or have no I/O, sorted."""
+    return [path for path in sorted(folder.rglob("*.py")) if DECIDES.search(docstring(path))]
 
 
 def docstring(path: Path) -> str:
@@ -41,7 +44,7 @@ def with_list(pyproject: str, modules: Iterable[str]) -> str:
 def current(pyproject: str) -> str:
     """The text as it should be."""
     packages = tomllib.loads(pyproject)["tool"]["mutmut"]["source_paths"]
-    modules = [path for package in packages for path in pure_modules(ROOT / package)]
+    modules = [path for package in packages for path in deciding_modules(ROOT / package)]
     return with_list(pyproject, [str(path.relative_to(ROOT)) for path in modules])
 
 

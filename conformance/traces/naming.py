@@ -1,4 +1,4 @@
-"""Names for ids and UIDs, so that two runs can be compared. Pure."""
+"""Names for ids and UIDs, so that two runs can be compared. No I/O."""
 
 from __future__ import annotations
 

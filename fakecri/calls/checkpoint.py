@@ -56,7 +56,7 @@ def archive(core: Core, container: Container) -> bytes:
         "config.dump": {
             "id": container.id,
             "name": container.name,
-            "rootfsImageRef": container.image_ref,
+            "rootfsImageRef": container.image.ref,
             "rootfsImageName": container.config.image.image,
             "runtime": container.sandbox.runtime_handler,
             "createdTime": format_rfc3339(container.created_at_ns, digits=9),

@@ -55,8 +55,8 @@ def _update_container_resources(
     core: Core, request: pb.UpdateContainerResourcesRequest
 ) -> pb.UpdateContainerResourcesResponse:
     container = core.find_container(request.container_id, "UpdateContainerResources")
-    if container.cgroup is not None:
-        container.cgroup.limit(request.linux)
+    if container.run.cgroup is not None:
+        container.run.cgroup.limit(request.linux)
     resources.update(container.resources, request.linux)
     running.limits_changed(core, container)
     return pb.UpdateContainerResourcesResponse()
@@ -100,7 +100,7 @@ class StartsAndStops:
         """StartContainer, but for one that hangs: None."""
         container = self._core.find_container(request.container_id)
         prepare_start(self._core, container)
-        if container.plan.start_hangs is not None:
+        if container.run.plan.start_hangs is not None:
             return None
         start_container(self._core, container)
         return pb.StartContainerResponse()
@@ -109,13 +109,13 @@ class StartsAndStops:
         """A StartContainer that hangs. When its caller gives up, the container has failed to
         start (CRI-056)."""
         core, container = self._core, self._core.find_container(request.container_id)
-        if container.starting:  # CRI-055
+        if container.run.starting:  # CRI-055
             raise unknown(
                 f'failed to set starting state for container "{container.id}": '
                 "container is already in starting state"
             )
-        hangs = container.plan.start_hangs
-        container.starting = True
+        hangs = container.run.plan.start_hangs
+        container.run.starting = True
         try:
             if hangs is not None:
                 await pass_time(self._clock, hangs.for_s)
@@ -124,7 +124,7 @@ class StartsAndStops:
                 fail_to_start(core, container, "failed to create containerd task: context canceled")
             raise
         finally:
-            container.starting = False
+            container.run.starting = False
         start_container(core, core.find_container(container.id))
         return pb.StartContainerResponse()
 

@@ -86,7 +86,7 @@ class ExecSync:
             self._programs_of(container),
             stdout=stdout,
             stderr=stderr,
-            lenient=container.plan.runs is None,
+            lenient=container.run.plan.runs is None,
         )
         program = invocation.find()
         if program is None:

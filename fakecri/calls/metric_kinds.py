@@ -135,7 +135,7 @@ _MEMORY: Final = (
         "container_oom_events_total",
         "processes killed for memory",
         _COUNTER,
-        lambda view: int(view.container.oom_killed),
+        lambda view: int(view.container.run.oom_killed),
     ),
 )
 _NETWORK: Final = tuple(
@@ -266,7 +266,7 @@ _OTHERS: Final = (
         "container_start_time_seconds",
         "when it started, seconds since 1970",
         _GAUGE,
-        lambda view: view.container.started_at_ns // _S,
+        lambda view: view.container.run.started_at_ns // _S,
     ),
     MetricKind(
         "container_last_seen",

@@ -20,14 +20,14 @@ CRI_VERSION: Final = "0.1.0"
 def _version(core: Core, request: pb.VersionRequest) -> pb.VersionResponse:
     return pb.VersionResponse(
         version=CRI_VERSION,
-        runtime_name=core.identity.name,
-        runtime_version=core.identity.version_of(),
+        runtime_name=core.setup.identity.name,
+        runtime_version=core.setup.identity.version_of(),
         runtime_api_version=API_VERSION,
     )
 
 
 def _runtime_config(core: Core, request: pb.RuntimeConfigRequest) -> pb.RuntimeConfigResponse:
-    driver = pb.LinuxRuntimeConfiguration(cgroup_driver=core.cgroup_driver)
+    driver = pb.LinuxRuntimeConfiguration(cgroup_driver=core.setup.cgroup_driver)
     return pb.RuntimeConfigResponse(linux=driver)
 
 
@@ -37,7 +37,7 @@ def _update_runtime_config(core: Core, request: Message) -> pb.UpdateRuntimeConf
 
 def status(core: Core, request: pb.StatusRequest) -> bytes:
     """Status (CRI-130, CRI-132); one that is not verbose is the very same bytes as before."""
-    answer = _status_answer(core.network_ready, core.handlers)
+    answer = _status_answer(core.network.ready, core.setup.handlers)
     if not request.verbose:
         return answer
     response = pb.StatusResponse.FromString(answer)

@@ -27,7 +27,7 @@ def of_container(container: Container) -> dict[str, Any]:
     """For ContainerStatus."""
     return {
         "sandboxID": container.sandbox.id,
-        "pid": container.pid if container.state is State.RUNNING else 0,
+        "pid": container.run.pid if container.state is State.RUNNING else 0,
         "removing": False,
         "snapshotKey": container.id,
         "config": plain(container.config),

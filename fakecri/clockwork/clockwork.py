@@ -40,20 +40,20 @@ class Clockwork:
     def pump(self) -> None:
         """Bring the core up to now, hand out its news, and set the timer for what comes next."""
         core = self._core
-        nothing_to_do = not (core.due or core.news or core.writes)
+        nothing_to_do = not (core.plans.due or core.outbox.news or core.outbox.writes)
         if nothing_to_do and self._timer_for is None and not self._watchers:
             return  # as it is around nearly every call
         running.advance(core)
-        while core.news:  # the hearers may change something
-            batch, core.news = core.news, []
+        while core.outbox.news:  # the hearers may change something
+            batch, core.outbox.news = core.outbox.news, []
             for news in batch:
                 if news.kind in (pb.CONTAINER_STOPPED_EVENT, pb.CONTAINER_DELETED_EVENT):
                     self.wake(news.object_id)
                 for hear in self.heard:
                     hear(news)
-        for work in core.writes:
+        for work in core.outbox.writes:
             self._files.do(work)
-        core.writes.clear()
+        core.outbox.writes.clear()
         for changed in self._watchers:
             changed.set()
         self._set_timer()
@@ -70,7 +70,7 @@ class Clockwork:
     def settle(self) -> None:
         """Charge what was used up to now, because a cgroup file is about to be read."""
         core = self._core
-        if core.due and core.due[0][0] <= core.now_ns():
+        if core.plans.due and core.plans.due[0][0] <= core.now_ns():
             self.pump()
         running.settle(core)
 

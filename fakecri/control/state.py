@@ -18,7 +18,7 @@ from simclock import format_rfc3339
 def state_of(cri: FakeCRI) -> dict[str, Any]:
     """The runtime, the node, the sandboxes, the containers and the images of a fake."""
     return {
-        "runtime": {"up": not cri.is_down, "network": cri.core.network_ready},
+        "runtime": {"up": not cri.is_down, "network": cri.core.network.ready},
         "node": node_row(cri.node),
         "sandboxes": [sandbox_row(sandbox) for sandbox in cri.sandboxes()],
         "containers": [container_row(container) for container in cri.containers()],
@@ -43,12 +43,12 @@ def container_row(container: Container) -> dict[str, Any]:
         "image": container.config.image.user_specified_image or container.config.image.image,
         "state": container.state.name,
         "created_at": _instant(container.created_at_ns),
-        "started_at": _instant(container.started_at_ns),
-        "finished_at": _instant(container.finished_at_ns),
-        "exit_code": container.exit_code,
-        "reason": container.reason,
-        "message": container.message,
-        "log_path": container.log_path,
+        "started_at": _instant(container.run.started_at_ns),
+        "finished_at": _instant(container.outcome.finished_at_ns),
+        "exit_code": container.outcome.exit_code,
+        "reason": container.outcome.reason,
+        "message": container.outcome.message,
+        "log_path": container.output.path,
     }
 
 

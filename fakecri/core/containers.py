@@ -14,7 +14,17 @@ from fakecri.core import running
 from fakecri.core.image_store.image_volumes import resolve_image_volumes
 from fakecri.core.messages import START_ERROR
 from fakecri.core.names import Name
-from fakecri.core.objects import Container, Input, Sandbox, State
+from fakecri.core.objects import (
+    Container,
+    ImageUse,
+    Input,
+    Inside,
+    Outcome,
+    Output,
+    Sandbox,
+    State,
+    Stop,
+)
 from fakecri.core.requests import (
     container_name,
     failed_start,
@@ -50,17 +60,20 @@ def create_container(core: Core, request: pb.CreateContainerRequest) -> Containe
         sandbox=sandbox,
         config=config,
         pod=copied(request.sandbox_config.metadata),
-        image_id=image.id,
-        image_ref=image.digests[0] if image.digests else image.id,
+        image=ImageUse(
+            image.id,
+            image.digests[0] if image.digests else image.id,
+            image.accounts,
+            image.runs_as,
+            volumes,
+        ),
         created_at_ns=core.stamp_ns(),
-        log_path=log_path(request),
+        inside=Inside(core.setup.host_mounts, core.now_ns),
+        output=Output(log_path(request)),
+        stop=Stop(stop_signals.effective(request.config.stop_signal, image.stop_signal)),
     )
-    container.image_volumes, container.host_mounts = volumes, core.host_mounts
-    container.accounts, container.now_ns = image.accounts, core.now_ns
-    container.image_uid = image.runs_as
     container.resources.CopyFrom(request.config.linux.resources)
     complete(container.resources)
-    container.stop_signal = stop_signals.effective(request.config.stop_signal, image.stop_signal)
     core.names.take(name, container.id)
     core.containers[container.id] = sandbox.containers[container.id] = container
     core.tell(pb.CONTAINER_CREATED_EVENT, container.id, sandbox)
@@ -89,14 +102,14 @@ def prepare_start(core: Core, container: Container) -> None:
             f'failed to set starting state for container "{container.id}": '
             f"container is in CONTAINER_{container.state.name} state"
         )
-    if not container.planned:
-        container.plan, container.planned = core.plan_of(container), True
+    if not container.run.planned:
+        container.run.plan, container.run.planned = core.driver.plan_of(container), True
 
 
 def start_container(core: Core, container: Container) -> None:
     """StartContainer (CRI-055..057); raises CriError, and a failed start leaves it EXITED."""
     prepare_start(core, container)
-    failure = container.plan.start_fails.message if container.plan.start_fails else ""
+    failure = container.run.plan.start_fails.message if container.run.plan.start_fails else ""
     if not container.sandbox.ready:
         failure = f'sandbox container "{container.sandbox.id}" is not running'
     if failure:
@@ -110,15 +123,14 @@ def start_container(core: Core, container: Container) -> None:
 def fail_to_start(core: Core, container: Container, why: str) -> CriError:
     """The start fails: EXITED with 128, StartError (CRI-056). The error for the caller."""
     core.change(container, Input.FAIL_TO_START)
-    container.finished_at_ns = core.stamp_ns()
-    container.exit_code, container.reason, container.message = START_FAILED, START_ERROR, why
+    container.outcome = Outcome(core.stamp_ns(), START_FAILED, START_ERROR, why)
     return unknown(why)
 
 
 def remove_container(core: Core, container: Container) -> None:
     """RemoveContainer (CRI-066): kills a running one; the log file stays. Raises CriError during a
     start."""
-    if container.starting:
+    if container.run.starting:
         raise unknown(
             f'failed to set removing state for container "{container.id}": '
             "container is in starting state, can't be removed"
@@ -131,12 +143,12 @@ def remove_container(core: Core, container: Container) -> None:
 
 def drop_container(core: Core, container: Container) -> None:
     """The container vanishes without a word, as after a lost disk."""
-    if container.cgroup is not None:
-        cgroup, container.cgroup = container.cgroup, None
-        core.burning.pop(container.id, None)
+    if container.run.cgroup is not None:
+        cgroup, container.run.cgroup = container.run.cgroup, None
+        core.charges.burning.pop(container.id, None)
         cgroup.leave()
     if container.id in core.containers:
         del core.containers[container.id]
-    core.used.gone(container.id)
+    core.charges.used.gone(container.id)
     container.sandbox.containers.pop(container.id, None)
     core.names.free(("container", container_name(container.config.metadata, container.pod)))

@@ -6,9 +6,9 @@ import copy
 
 from fakecri.core.file_work import CloseLog
 from fakecri.core.lookups.listed import ListedTable
-from fakecri.core.objects import State
+from fakecri.core.objects import Outcome, State
 from fakecri.core.resources import copied
-from fakecri.core.runtime import LOST, Core
+from fakecri.core.runtime import LOST, Charges, Core, Driver, Outbox, Plans
 
 
 def snapshot(core: Core) -> Core:
@@ -16,9 +16,10 @@ def snapshot(core: Core) -> Core:
     frozen = copy.copy(core)
     now_ns = core.now_ns()
     frozen.now_ns = lambda: now_ns
-    frozen.watch, frozen.news, frozen.writes, frozen.due = None, [], [], []
-    frozen.used = core.used.as_of(now_ns)
-    frozen.burning = {}
+    frozen.driver = Driver(core.driver.plan_of, core.driver.stir)
+    frozen.outbox, frozen.plans = Outbox(), Plans()
+    frozen.charges = Charges(core.charges.used.as_of(now_ns), settled=core.charges.settled)
+    frozen.network = copy.copy(core.network)
     frozen.images = copy.copy(core.images)
     frozen.images.images = dict(core.images.images)
     frozen.sandboxes = ListedTable((key, copy.copy(s)) for key, s in core.sandboxes.items())
@@ -28,25 +29,35 @@ def snapshot(core: Core) -> Core:
     for container in frozen.containers.values():
         container.sandbox = frozen.sandboxes[container.sandbox.id]
         container.resources = copied(container.resources)
-        container.cgroup = None  # what is charged there goes on changing; the plan says the same
+        for part in ("run", "stop", "output", "inside", "shown"):  # the others are never changed
+            setattr(container, part, copy.copy(getattr(container, part)))
+        container.run.cgroup = None  # what is charged there goes on; the plan says the same
     return frozen
 
 
 def forget(core: Core) -> None:
     """Lose all sandboxes and containers, and their names; images stay."""
-    core.writes += [CloseLog(c.log_path) for c in core.containers.values() if c.log_path]
-    cgroups = [c.cgroup for c in core.containers.values()]
+    core.outbox.writes += [
+        CloseLog(c.output.path) for c in core.containers.values() if c.output.path
+    ]
+    cgroups = [c.run.cgroup for c in core.containers.values()]
     cgroups += [s.cgroup for s in core.sandboxes.values()]
     for cgroup in cgroups:
         if cgroup is not None:
             cgroup.leave()
-    for table in (core.sandboxes, core.containers, core.names, core.due, core.used, core.burning):
+    for table in (
+        core.sandboxes,
+        core.containers,
+        core.names,
+        core.plans.due,
+        core.charges.used,
+        core.charges.burning,
+    ):
         table.clear()
 
 
 def lose_exits(core: Core, since_ns: int) -> None:
     """What ended from then on ended unseen: 255 `Unknown`, as of now (CRI-161)."""
     for container in core.containers.values():
-        if container.state is State.EXITED and container.finished_at_ns >= since_ns:
-            container.finished_at_ns = core.stamp_ns()
-            container.exit_code, container.reason, container.message = LOST, "Unknown", ""
+        if container.state is State.EXITED and container.outcome.finished_at_ns >= since_ns:
+            container.outcome = Outcome(core.stamp_ns(), LOST, "Unknown")

@@ -12,9 +12,9 @@ from fakecri.invocations.processes import Identity
 def user_of(container: Container) -> User:
     """What the create request says, else the image, else root. A user that the image knows brings
     its group and its home."""
-    security, accounts = container.config.linux.security_context, container.accounts
+    security, accounts = container.config.linux.security_context, container.image.accounts
     account = None
-    uid = container.image_uid
+    uid = container.image.uid
     if security.HasField("run_as_user"):
         uid = security.run_as_user.value
     elif security.run_as_username:
@@ -32,7 +32,7 @@ def groups_of(container: Container) -> list[int]:
     security, user = container.config.linux.security_context, user_of(container)
     of_image: tuple[int, ...] = ()
     if security.supplemental_groups_policy == pb.Merge:
-        of_image = container.accounts.groups_of(user.name)
+        of_image = container.image.accounts.groups_of(user.name)
     return list(dict.fromkeys((user.gid, *of_image, *security.supplemental_groups)))
 
 

@@ -72,52 +72,52 @@ def _sandbox_state(sandbox: Sandbox) -> pb.PodSandboxState:
 def container_row(container: Container) -> bytes:
     """The bytes of a ListContainersResponse with this row alone: the image as the create request
     named it (CRI-083). Made once per state."""
-    if container.row is None or container.row[0] is not container.state:
+    if container.shown.row is None or container.shown.row[0] is not container.state:
         item = pb.Container(
             id=container.id,
             pod_sandbox_id=container.sandbox.id,
             metadata=container.config.metadata,
             image=container.config.image,
-            image_ref=container.image_id,
+            image_ref=container.image.id,
             state=container.state.value,
             created_at=container.created_at_ns,
             labels=container.config.labels,
             annotations=container.config.annotations,
-            image_id=container.image_id,
+            image_id=container.image.id,
         )
         data = pb.ListContainersResponse(containers=[item]).SerializeToString()
-        container.row = (container.state, data)
-    return container.row[1]
+        container.shown.row = (container.state, data)
+    return container.shown.row[1]
 
 
 def container_status(container: Container, images: ImageStore) -> pb.ContainerStatus:
     """ContainerStatus (CRI-050, CRI-083, CRI-084)."""
-    image = images.images.get(container.image_id)
+    image = images.images.get(container.image.id)
     status = pb.ContainerStatus(
         id=container.id,
         metadata=container.config.metadata,
         state=container.state.value,
         created_at=container.created_at_ns,
         image=_shown_image(container, image),
-        image_ref=image.digests[0] if image and image.digests else container.image_id,
-        image_id=container.image_id,
+        image_ref=image.digests[0] if image and image.digests else container.image.id,
+        image_id=container.image.id,
         labels=container.config.labels,
         annotations=container.config.annotations,
         mounts=container.config.mounts,
-        log_path=container.log_path,
+        log_path=container.output.path,
     )
     status.resources.linux.CopyFrom(container.resources)
-    status.stop_signal = wire_value(container.stop_signal)
+    status.stop_signal = wire_value(container.stop.signal)
     _tell_user(status.user.linux, container)
-    if container.oom_killed:  # CRI-071: also while it runs
+    if container.run.oom_killed:  # CRI-071: also while it runs
         status.reason = OOM_KILLED
     if container.state is not State.CREATED:
-        status.started_at = container.started_at_ns
+        status.started_at = container.run.started_at_ns
     if container.state is State.EXITED:
-        status.finished_at = container.finished_at_ns
-        status.exit_code = container.exit_code
-        status.reason = container.reason
-        status.message = container.message
+        status.finished_at = container.outcome.finished_at_ns
+        status.exit_code = container.outcome.exit_code
+        status.reason = container.outcome.reason
+        status.message = container.outcome.message
     return status
 
 
@@ -159,26 +159,26 @@ def fill_container_stats(
     stats: pb.ContainerStats, container: Container, now_ns: int, fs_mountpoint: str
 ) -> None:
     """ContainerStats: cpu and memory only while it runs (CRI-123). Available = limit - used."""
-    if not container.attributes:
+    if not container.shown.attributes:
         attributes = pb.ContainerAttributes(
             id=container.id,
             metadata=container.config.metadata,
             labels=container.config.labels,
             annotations=container.config.annotations,
         )
-        container.attributes = pb.ContainerStats(attributes=attributes).SerializeToString()
-    stats.MergeFromString(container.attributes)
+        container.shown.attributes = pb.ContainerStats(attributes=attributes).SerializeToString()
+    stats.MergeFromString(container.shown.attributes)
     age_s = container.age_s(now_ns)
     disk = stats.writable_layer
     disk.timestamp = now_ns
     disk.fs_id.mountpoint = fs_mountpoint
-    disk.used_bytes.value = container.plan.disk_bytes(age_s)
-    disk.inodes_used.value = container.plan.inodes(age_s)
+    disk.used_bytes.value = container.run.plan.disk_bytes(age_s)
+    disk.inodes_used.value = container.run.plan.inodes(age_s)
     if container.state is not State.RUNNING:
         return
     anon, cache = container.memory_now(age_s)
-    cpu_ns = area(container.plan.uses.cpu, age_s)
-    if container.plan.says_no_use:  # as a container that sleeps
+    cpu_ns = area(container.run.plan.uses.cpu, age_s)
+    if container.run.plan.says_no_use:  # as a container that sleeps
         anon, cache, cpu_ns = max(anon, _IDLE_BYTES), cache + _IDLE_CACHE_BYTES, _IDLE_CPU_NS
     stats.memory.timestamp = now_ns
     stats.memory.working_set_bytes.value = anon  # all page cache is inactive here
@@ -189,7 +189,7 @@ def fill_container_stats(
         stats.memory.available_bytes.value = max(0, limit - anon)
     stats.cpu.timestamp = now_ns
     stats.cpu.usage_core_nano_seconds.value = cpu_ns
-    stats.cpu.usage_nano_cores.value = container.plan.cpu_millicores(age_s) * 1_000_000
+    stats.cpu.usage_nano_cores.value = container.run.plan.cpu_millicores(age_s) * 1_000_000
 
 
 def labels_fit(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:

@@ -100,6 +100,116 @@ class Sandbox:
         return self.config.linux.security_context.namespace_options.network == pb.NODE
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ImageUse:
+    """The image that a container was created from, as it was then."""
+
+    id: str
+    ref: str
+    """Its first digest, else its id."""
+    accounts: Accounts
+    """Its users and groups."""
+    uid: int = 0
+    """Its user; 0: not said."""
+    volumes: Mapping[str, Image] = field(default_factory=dict)
+    """The images that are mounted beside it, by place."""
+
+
+@dataclass(slots=True, eq=False)
+class Output:
+    """What a container has written."""
+
+    path: str = ""
+    """"": it has no log file."""
+    lines: list[LogLine] = field(default_factory=list)
+    written: int = 0
+    """How many of the plan's `prints` are in it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedEnd:
+    """When a run ends by itself or by a signal, and how."""
+
+    due_ns: int | None = None
+    """None: not planned."""
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Stop:
+    """The signal by which a container is stopped."""
+
+    signal: str = "SIGTERM"
+    """The container's own, else its image's, else SIGTERM."""
+    sent: bool = False
+    """The container has got it."""
+    heard: Callable[[], None] | None = None
+    """Called when the container gets it: set by the program that it runs."""
+    trapped: bool = False
+    """The program says itself what the signal does."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """How a container has ended."""
+
+    finished_at_ns: int = 0
+    """Nanoseconds since 1970; 0: it has not."""
+    exit_code: int = 0
+    reason: str = ""
+    """"": follows from the exit code (CRI-070)."""
+    message: str = ""
+    """What a failed start or a behaviour says."""
+
+
+@dataclass(slots=True, eq=False)
+class Inside:
+    """What the programs of a container have."""
+
+    host_mounts: bool
+    """Mounts of host paths show the files of this machine."""
+    now_ns: Callable[[], int]
+    """The core's time."""
+    files: object = None
+    """Its files, once they are asked for: see `programs.environment.files_of`."""
+    table: object = None
+    """Its processes, once they are asked for: see `programs.environment.table_of`."""
+
+
+@dataclass(slots=True, eq=False)
+class Shown:
+    """The parts of answers that are made once."""
+
+    row: tuple[State, bytes] | None = None
+    """Of ListContainers, and for which state it was made: see `messages.container_row`."""
+    attributes: bytes = b""
+    """Of statistics: see `messages.fill_container_stats`."""
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """What the start of a container has made of it."""
+
+    plan: Plan = field(default_factory=Plan)
+    """What it does; fixed when the container starts."""
+    planned: bool = False
+    """Whether `plan` is fixed."""
+    starting: bool = False
+    """A StartContainer is under way."""
+    started_at_ns: int = 0
+    """Nanoseconds since 1970; 0: not started."""
+    pid: int = 0
+    """Of the main process; 0: not started."""
+    cgroup: late.container_cgroup.ContainerCgroup | None = None
+    """While it runs, if its pod has a cgroup."""
+    oom_killed: bool = False
+    """A process of it was killed for memory; stays so (CRI-071)."""
+    replies_given: dict[int, int] = field(default_factory=dict)
+    """How often each of the plan's `replies` has answered, by its index."""
+
+
 @dataclass(slots=True, eq=False)
 class Container:
     """One container, and what its run has come to. Kept by `containers.py` and `running.py`."""
@@ -112,86 +222,86 @@ class Container:
     """Of the CreateContainer request; image volumes have got their `image_ref`."""
     pod: pb.PodSandboxMetadata
     """The metadata of its pod, as the CreateContainer request has it."""
-    image_id: str
-    """Of the image it was created from."""
-    image_ref: str
-    """The first digest of that image, else its id."""
+    image: ImageUse
     created_at_ns: int
     """Nanoseconds since 1970."""
-    log_path: str = ""
-    """"": it has no log."""
+    inside: Inside
+    output: Output = field(default_factory=Output)
     state: State = State.CREATED
     """Changed by `Core.change` alone."""
-    started_at_ns: int = 0
-    """Nanoseconds since 1970; 0: not started."""
-    finished_at_ns: int = 0
-    """Nanoseconds since 1970; 0: not ended."""
-    exit_code: int = 0
-    """Once it has ended."""
-    reason: str = ""
-    """Once it has ended; "": follows from the exit code (CRI-070)."""
-    message: str = ""
-    """Once it has ended: what a failed start or a behaviour says."""
-    pid: int = 0
-    """Of the main process; 0: not started."""
-    plan: Plan = field(default_factory=Plan)
-    """What this run does; fixed when the container starts."""
-    planned: bool = False
-    """Whether `plan` is fixed."""
-    starting: bool = False
-    """A StartContainer is under way."""
     resources: pb.LinuxContainerResources = field(default_factory=pb.LinuxContainerResources)
     """Its limits: of the create request, then of every UpdateContainerResources."""
-    # The run's own clockwork: when it ends and why, and which lines are still to be written.
-    end_due_ns: int | None = None
-    """When it ends by itself or by a signal; None: not planned."""
-    end_code: int = 0
-    """The exit code of that end."""
-    end_reason: str = ""
-    """The reason of that end."""
-    end_message: str = ""
-    """The message of that end."""
-    lines_written: int = 0
-    """How many of the plan's `prints` are in the log."""
-    stop_signal: str = "SIGTERM"
-    """Its own, else its image's, else SIGTERM."""
-    stop_signalled: bool = False
-    """It has got that signal."""
-    on_stop_signal: Callable[[], None] | None = None
-    """Called when it gets the stop signal: set by the program that it runs."""
-    oom_killed: bool = False
-    """A process of it was killed for memory; stays so (CRI-071)."""
-    replies_given: dict[int, int] = field(default_factory=dict)
-    """How often each of the plan's `replies` has answered, by its index."""
-    log: list[LogLine] = field(default_factory=list)
-    """What it has written."""
-    row: tuple[State, bytes] | None = None
-    """Its row of ListContainers, and for which state it was made: see `messages.container_row`."""
-    attributes: bytes = b""
-    """The part of its statistics that stays the same: see `messages.fill_container_stats`."""
-    cgroup: late.container_cgroup.ContainerCgroup | None = None
-    """While it runs, if its pod has a cgroup."""
-    files: object = field(default=None, repr=False, compare=False)
-    """Its files, once they are asked for: see `programs.environment.files_of`."""
-    image_volumes: Mapping[str, Image] = field(default_factory=dict, repr=False)
-    """The images that are mounted, by place."""
-    host_mounts: bool = False
-    """Mounts of host paths show the files of this machine."""
-    accounts: Accounts = field(default_factory=Accounts, repr=False)
-    """The users and groups of its image."""
-    table: object = field(default=None, repr=False, compare=False)
-    """Its processes, once they are asked for: see `programs.environment.table_of`."""
-    image_uid: int = 0
-    """The user of its image; 0: not said."""
-    traps_stop: bool = False
-    """Its program says itself what the stop signal does."""
-    now_ns: Callable[[], int] = field(default=lambda: 0, repr=False, compare=False)
-    """The core's time, for its programs."""
+    stop: Stop = field(default_factory=Stop)
+    run: Run = field(default_factory=Run)
+    end: PlannedEnd = field(default_factory=PlannedEnd)
+    outcome: Outcome = field(default_factory=Outcome)
+    shown: Shown = field(default_factory=Shown)
 
     def __repr__(self) -> str:
-        end = f" {self.exit_code} {self.reason}".rstrip() if self.state is State.EXITED else ""
+        end = (
+            f" {self.outcome.exit_code} {self.outcome.reason}".rstrip()
+            if self.state is State.EXITED
+            else ""
+        )
         identity = f"{_shown(self.pod)}/{self.name}/{self.config.metadata.attempt}"
         return f"<Container {identity} {self.state.name}{end} {self.id[:13]}>"
+
+    # What tests look at; the code beside it looks into the records.
+
+    @property
+    def image_id(self) -> str:
+        """Of the image it was created from."""
+        return self.image.id
+
+    @property
+    def image_ref(self) -> str:
+        """The first digest of that image, else its id."""
+        return self.image.ref
+
+    @property
+    def pid(self) -> int:
+        """Of the main process; 0: not started."""
+        return self.run.pid
+
+    @property
+    def started_at_ns(self) -> int:
+        """Nanoseconds since 1970; 0: not started."""
+        return self.run.started_at_ns
+
+    @property
+    def finished_at_ns(self) -> int:
+        """Nanoseconds since 1970; 0: not ended."""
+        return self.outcome.finished_at_ns
+
+    @property
+    def exit_code(self) -> int:
+        """Once it has ended."""
+        return self.outcome.exit_code
+
+    @property
+    def reason(self) -> str:
+        """Once it has ended."""
+        return self.outcome.reason
+
+    @property
+    def message(self) -> str:
+        """Once it has ended: what a failed start or a behaviour says."""
+        return self.outcome.message
+
+    @property
+    def oom_killed(self) -> bool:
+        """A process of it was killed for memory (CRI-071)."""
+        return self.run.oom_killed
+
+    @property
+    def log(self) -> list[LogLine]:
+        """What it has written."""
+        return self.output.lines
+
+    @property
+    def log_path(self) -> str:
+        """Of its log file; "": it has none."""
+        return self.output.path
 
     def change(self, what: Input) -> None:
         """Take the transition of the table; `Core.change` is how. Raises KeyError for a pair that
@@ -228,15 +338,15 @@ class Container:
 
     def reply_rule(self, command: Sequence[str], age_s: float) -> Replies | None:
         """What answers `command` at that age; None: nothing that was programmed."""
-        return self.plan.reply_rule(command, age_s)
+        return self.run.plan.reply_rule(command, age_s)
 
     def exec_context(
         self, rule: Replies, command: Sequence[str], now_ns: int, limit_s: float | None
     ) -> ExecContext:
         """What `rule` is asked now; it counts as one more answer given."""
-        index = self.plan.replies.index(rule)
-        index_count = self.replies_given.get(index, 0)
-        self.replies_given[index] = index_count + 1
+        index = self.run.plan.replies.index(rule)
+        index_count = self.run.replies_given.get(index, 0)
+        self.run.replies_given[index] = index_count + 1
         return ExecContext(
             command=tuple(command),
             pod=str(self.pod.name),
@@ -250,20 +360,23 @@ class Container:
 
     def age_s(self, now_ns: int) -> float:
         """Seconds since its start, up to its end; 0 before it."""
-        if not self.started_at_ns:
+        if not self.run.started_at_ns:
             return 0.0
-        return max(0, min(now_ns, self.finished_at_ns or now_ns) - self.started_at_ns) / 1e9
+        return (
+            max(0, min(now_ns, self.outcome.finished_at_ns or now_ns) - self.run.started_at_ns)
+            / 1e9
+        )
 
     def memory_now(self, age_s: float) -> tuple[int, int]:
         """Memory and page cache, bytes: what is charged, or what its plan says."""
-        memory = self.cgroup.memory if self.cgroup is not None else None
+        memory = self.run.cgroup.memory if self.run.cgroup is not None else None
         if memory is not None:
             return memory.anon_bytes, memory.file_bytes
-        return self.plan.memory_bytes(age_s), self.plan.cache_bytes(age_s)
+        return self.run.plan.memory_bytes(age_s), self.run.plan.cache_bytes(age_s)
 
     def pids_now(self, age_s: float) -> int:
         """Processes: what there is, or what its plan says."""
-        return self.cgroup.pids if self.cgroup is not None else self.plan.pids(age_s)
+        return self.run.cgroup.pids if self.run.cgroup is not None else self.run.plan.pids(age_s)
 
 
 def _shown(pod: pb.PodSandboxMetadata) -> str:

@@ -1,4 +1,4 @@
-"""Limits of containers: as messages, and as the cgroup files that a runtime writes for them. Pure.
+"""Limits of containers: as messages, and as cgroup files that a runtime writes for them. No I/O.
 
 Files are written in the order of `settings`. Weights are converted as runc up to 1.3 does it
 (CG-022). A field that is 0 or empty is not written: the kernel's default stays. What must never

@@ -16,7 +16,7 @@ from fakecri.behaviors import stop_signals
 from fakecri.behaviors.curves import whole_ns
 from fakecri.core.file_work import CloseLog, LogLine, OpenLog, WriteLog, WriteMessage, log_text
 from fakecri.core.messages import OOM_KILLED, exit_reason
-from fakecri.core.objects import Container, Input, State
+from fakecri.core.objects import Container, Input, Outcome, PlannedEnd, State
 from fakecri.core.runtime import LOST, SIGKILLED, Core
 from fakecri.machine.values import NEVER_A_VICTIM, Victim
 
@@ -25,27 +25,29 @@ def advance(core: Core) -> None:
     """Apply everything that is due now, in order of its time."""
     for container in core.due_now():
         now_ns = core.now_ns()
-        if container.cgroup is not None:
+        if container.run.cgroup is not None:
             age_s = container.age_s(now_ns)
-            container.cgroup.use(container.plan, age_s, core.node.kill_for_memory)
+            container.run.cgroup.use(container.run.plan, age_s, core.node.kill_for_memory)
         if container.state is not State.RUNNING:  # for its memory
             continue
         _write_due_lines(core, container, now_ns)
         _note_child_oom(core, container)
-        if container.end_due_ns is not None and container.end_due_ns <= now_ns:
+        if container.end.due_ns is not None and container.end.due_ns <= now_ns:
             _end(core, container)
 
 
 def begin(core: Core, container: Container) -> None:
     """The container runs from now on, as its plan says. Raises CgroupRefused, and then it does
     not."""
-    plan, parent = container.plan, container.sandbox.config.linux.cgroup_parent
+    plan, parent = container.run.plan, container.sandbox.config.linux.cgroup_parent
     if parent:
-        container.cgroup = _enter(core, container, parent)
+        container.run.cgroup = _enter(core, container, parent)
     core.change(container, Input.START)
-    container.started_at_ns = core.stamp_ns()
-    container.pid = container.cgroup.main.pid if container.cgroup else core.next_pid()
-    core.used.started(container.id, container.started_at_ns, plan.uses, has_cgroup=bool(parent))
+    container.run.started_at_ns = core.stamp_ns()
+    container.run.pid = container.run.cgroup.main.pid if container.run.cgroup else core.next_pid()
+    core.charges.used.started(
+        container.id, container.run.started_at_ns, plan.uses, has_cgroup=bool(parent)
+    )
     open_log(core, container)
     _plan_end(core, container)
     moments_s = [line.at_s for line in plan.prints]
@@ -54,9 +56,9 @@ def begin(core: Core, container: Container) -> None:
         moments_s += plan.uses.moments_s
         moments_s += [plan.oom_at.at_s] if plan.oom_at is not None else []
         if plan.uses.cpu:
-            core.burning[container.id] = container
+            core.charges.burning[container.id] = container
     for at_s in moments_s:
-        due_ns = container.started_at_ns + round(at_s * 1e9)
+        due_ns = container.run.started_at_ns + round(at_s * 1e9)
         core.plan_wake_up(container, due_ns if at_s > 0 else core.now_ns())
     core.tell(pb.CONTAINER_STARTED_EVENT, container.id, container.sandbox)
 
@@ -65,7 +67,7 @@ def _enter(core: Core, container: Container, parent: str) -> late.container_cgro
     def died(process: late.cgroupfs.Process) -> None:
         if container.state is State.RUNNING:
             kill(core, container, reason=OOM_KILLED if process.oom_killed else "")
-            core.stir()
+            core.driver.stir()
 
     return core.enter_cgroup(
         parent,
@@ -79,66 +81,64 @@ def _enter(core: Core, container: Container, parent: str) -> late.container_cgro
 
 def _plan_end(core: Core, container: Container) -> None:
     """When it ends by itself, or for memory, whichever comes first."""
-    plan = container.plan
+    plan = container.run.plan
     if plan.exits is not None:
-        container.end_code, container.end_message = plan.exits.code % 256, plan.exits.message
-        container.end_reason = plan.exits.reason
-        _end_at(core, container, container.started_at_ns + round(plan.exits.after_s * 1e9))
+        due_ns = container.run.started_at_ns + round(plan.exits.after_s * 1e9)
+        code, reason, message = plan.exits.code % 256, plan.exits.reason, plan.exits.message
+        _end_at(core, container, PlannedEnd(due_ns, code, reason, message))
     _plan_oom(core, container)
 
 
 def limits_changed(core: Core, container: Container) -> None:
     """A running container has got other limits: its memory may now be too much, or not any more."""
-    if container.cgroup is not None:
+    if container.run.cgroup is not None:
         return  # the kernel has them
-    if container.state is State.RUNNING and not container.stop_signalled:
-        container.end_due_ns = None
+    if container.state is State.RUNNING and not container.stop.sent:
+        container.end = PlannedEnd()
         _plan_end(core, container)
 
 
 def _plan_oom(core: Core, container: Container) -> None:
     """The kernel kills the container when its memory exceeds its limit. One in a cgroup is killed
     there, when it is charged (`ContainerCgroup.use`)."""
-    if container.cgroup is not None:
+    if container.run.cgroup is not None:
         return
-    oom_s = container.plan.oom_after_s(container.resources.memory_limit_in_bytes)
+    oom_s = container.run.plan.oom_after_s(container.resources.memory_limit_in_bytes)
     if oom_s is None:
         return
-    due_ns = max(core.now_ns(), container.started_at_ns + round(oom_s * 1e9))
-    if container.end_due_ns is None or due_ns <= container.end_due_ns:
-        container.end_code, container.end_reason = SIGKILLED, OOM_KILLED
-        container.end_message = ""
-        _end_at(core, container, due_ns)
+    due_ns = max(core.now_ns(), container.run.started_at_ns + round(oom_s * 1e9))
+    if container.end.due_ns is None or due_ns <= container.end.due_ns:
+        _end_at(core, container, PlannedEnd(due_ns, SIGKILLED, OOM_KILLED))
 
 
-def _end_at(core: Core, container: Container, due_ns: int) -> None:
-    container.end_due_ns = due_ns
-    core.plan_wake_up(container, due_ns)
+def _end_at(core: Core, container: Container, end: PlannedEnd) -> None:
+    container.end = end
+    if end.due_ns is not None:
+        core.plan_wake_up(container, end.due_ns)
 
 
 def signal(core: Core, container: Container) -> None:
     """Deliver the stop signal, once per container (CRI-063): it may bring the end nearer."""
-    if container.state is not State.RUNNING or container.stop_signalled:
+    if container.state is not State.RUNNING or container.stop.sent:
         return
-    container.stop_signalled = True
-    if container.on_stop_signal is not None:
-        container.on_stop_signal()
-    if container.stop_signal == "SIGKILL":
+    container.stop.sent = True
+    if container.stop.heard is not None:
+        container.stop.heard()
+    if container.stop.signal == "SIGKILL":
         kill(core, container)
         return
     now_ns = core.now_ns()
-    delay_s = container.plan.stop_delay_s(container.age_s(now_ns), container.stop_signal)
-    by_itself = container.traps_stop and not container.plan.says_how_it_stops
+    delay_s = container.run.plan.stop_delay_s(container.age_s(now_ns), container.stop.signal)
+    by_itself = container.stop.trapped and not container.run.plan.says_how_it_stops
     if delay_s is None or by_itself:
         return
     due_ns = now_ns + round(delay_s * 1e9)
-    if container.end_due_ns is None or due_ns < container.end_due_ns:
-        stops = container.plan.stops
-        container.end_code = stop_signals.exit_code(container.stop_signal)
+    if container.end.due_ns is None or due_ns < container.end.due_ns:
+        stops = container.run.plan.stops
+        code = stop_signals.exit_code(container.stop.signal)
         if stops.code is not None:
-            container.end_code = stops.code % 256
-        container.end_reason, container.end_message = stops.reason, stops.message
-        _end_at(core, container, due_ns)
+            code = stops.code % 256
+        _end_at(core, container, PlannedEnd(due_ns, code, stops.reason, stops.message))
 
 
 def kill(core: Core, container: Container, code: int = SIGKILLED, reason: str = "") -> None:
@@ -147,7 +147,7 @@ def kill(core: Core, container: Container, code: int = SIGKILLED, reason: str = 
         code = LOST
     elif container.state is not State.RUNNING:
         return
-    container.end_code, container.end_reason, container.end_message = code, reason, ""
+    container.end = PlannedEnd(code=code, reason=reason)
     _end(core, container)
 
 
@@ -157,56 +157,53 @@ def candidates(core: Core) -> list[Victim]:
     return [
         Victim(
             c.program[:15],
-            c.pid,
-            c.plan.memory_bytes(c.age_s(now_ns)),
+            c.run.pid,
+            c.run.plan.memory_bytes(c.age_s(now_ns)),
             c.resources.oom_score_adj,
             kill=partial(_killed_for_memory, core, c),
         )
         for c in core.containers.values()
         if c.state is State.RUNNING
-        and c.cgroup is None
+        and c.run.cgroup is None
         and c.resources.oom_score_adj > NEVER_A_VICTIM
     ]
 
 
 def _killed_for_memory(core: Core, container: Container) -> None:
     kill(core, container, reason=OOM_KILLED)
-    core.stir()
+    core.driver.stir()
 
 
 def _end(core: Core, container: Container) -> None:
     _write_due_lines(core, container, core.now_ns())
     _note_child_oom(core, container)
-    if container.cgroup is not None:
-        container.cgroup.charge_cpu(container.plan, container.age_s(core.now_ns()))
-    core.burning.pop(container.id, None)
+    if container.run.cgroup is not None:
+        container.run.cgroup.charge_cpu(container.run.plan, container.age_s(core.now_ns()))
+    core.charges.burning.pop(container.id, None)
     core.change(container, Input.EXIT)
-    container.finished_at_ns = core.stamp_ns()
-    core.used.ended(container.id, core.now_ns())
-    container.exit_code = container.end_code
-    container.reason = container.end_reason or exit_reason(container.end_code)
-    if container.oom_killed:
-        container.reason = OOM_KILLED
-    container.message = container.end_message
-    container.end_due_ns = None
-    if container.cgroup is not None:
-        cgroup, container.cgroup = container.cgroup, None
+    end, finished_at_ns = container.end, core.stamp_ns()
+    core.charges.used.ended(container.id, core.now_ns())
+    reason = OOM_KILLED if container.run.oom_killed else end.reason or exit_reason(end.code)
+    container.outcome = Outcome(finished_at_ns, end.code, reason, end.message)
+    container.end = PlannedEnd()
+    if container.run.cgroup is not None:
+        cgroup, container.run.cgroup = container.run.cgroup, None
         cgroup.leave()
-    if container.log_path:
-        core.writes.append(CloseLog(container.log_path))
-    if container.plan.termination_message:
+    if container.output.path:
+        core.outbox.writes.append(CloseLog(container.output.path))
+    if container.run.plan.termination_message:
         _leave_message(core, container)
     core.tell(pb.CONTAINER_STOPPED_EVENT, container.id, container.sandbox)
 
 
 def _note_child_oom(core: Core, container: Container) -> None:
-    child_oom = container.plan.child_oom
-    if child_oom is None or container.oom_killed:
+    child_oom = container.run.plan.child_oom
+    if child_oom is None or container.run.oom_killed:
         return
     if whole_ns(child_oom.at_s) <= container.age_s(core.now_ns()):
-        container.oom_killed = True
-        if container.cgroup is not None:
-            container.cgroup.kill_child()
+        container.run.oom_killed = True
+        if container.run.cgroup is not None:
+            container.run.cgroup.kill_child()
 
 
 def has_memory(container: Container, size_bytes: int) -> bool:
@@ -215,9 +212,9 @@ def has_memory(container: Container, size_bytes: int) -> bool:
     limit = container.resources.memory_limit_in_bytes
     if not 0 < limit < size_bytes:
         return True
-    container.oom_killed = True
-    if container.cgroup is not None:
-        container.cgroup.kill_child()
+    container.run.oom_killed = True
+    if container.run.cgroup is not None:
+        container.run.cgroup.kill_child()
     return False
 
 
@@ -226,14 +223,14 @@ def _leave_message(core: Core, container: Container) -> None:
     path = annotations.get("io.kubernetes.container.terminationMessagePath")
     for mount in container.config.mounts:
         if mount.container_path == (path or "/dev/termination-log"):
-            text = container.plan.termination_message
-            core.writes.append(WriteMessage(mount.host_path, text))
+            text = container.run.plan.termination_message
+            core.outbox.writes.append(WriteMessage(mount.host_path, text))
 
 
 def open_log(core: Core, container: Container) -> None:
     """The log file is made, or made again after a rotation (CRI-104)."""
-    if container.log_path:
-        core.writes.append(OpenLog(container.log_path))
+    if container.output.path:
+        core.outbox.writes.append(OpenLog(container.output.path))
 
 
 def write_line(core: Core, container: Container, line: LogLine) -> None:
@@ -241,20 +238,20 @@ def write_line(core: Core, container: Container, line: LogLine) -> None:
     its own (CRI-102)."""
     if line.text.endswith("\r") and line.whole and not container.config.tty:
         line = replace(line, text=line.text[:-1])
-    container.log.append(line)
-    if container.log_path:
-        core.writes.append(WriteLog(container.log_path, log_text(line)))
+    container.output.lines.append(line)
+    if container.output.path:
+        core.outbox.writes.append(WriteLog(container.output.path, log_text(line)))
 
 
 def _write_due_lines(core: Core, container: Container, now_ns: int) -> None:
     age_s = container.age_s(now_ns)
-    lines = container.plan.prints  # in order of their times
-    while container.lines_written < len(lines):
-        line = lines[container.lines_written]
+    lines = container.run.plan.prints  # in order of their times
+    while container.output.written < len(lines):
+        line = lines[container.output.written]
         if whole_ns(line.at_s) > age_s:
             return
-        container.lines_written += 1
-        due_ns = container.started_at_ns + round(line.at_s * 1e9)
+        container.output.written += 1
+        due_ns = container.run.started_at_ns + round(line.at_s * 1e9)
         for text in line.text.removesuffix("\n").split("\n"):
             write_line(core, container, LogLine(due_ns, line.stream, text))
 
@@ -262,15 +259,15 @@ def _write_due_lines(core: Core, container: Container, now_ns: int) -> None:
 def settle(core: Core) -> None:
     """Charge to the cgroups what grows with time, and what others than containers use."""
     node, now_ns = core.node, core.now_ns()
-    used = core.used.total(now_ns)
+    used = core.charges.used.total(now_ns)
     usage_key = (now_ns, node.base_memory_used_bytes, used)
-    if usage_key == core.settled:
+    if usage_key == core.charges.settled:
         return
-    core.settled = usage_key
+    core.charges.settled = usage_key
     memory_bytes = max(0, node.base_memory_used_bytes + used.memory)
     init = node.cgroups.init
     if init.alive and init.memory_bytes != memory_bytes:
         init.set_usage(memory_bytes=memory_bytes)
-    for container in core.burning.values():
-        if container.cgroup is not None:
-            container.cgroup.charge_cpu(container.plan, container.age_s(now_ns))
+    for container in core.charges.burning.values():
+        if container.run.cgroup is not None:
+            container.run.cgroup.charge_cpu(container.run.plan, container.age_s(now_ns))

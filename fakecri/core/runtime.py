@@ -5,8 +5,8 @@ How it works. `Core` is the state. The operations on it are functions of a core:
 effect at once, at the time of `now_ns`. What happens later (a container ends, writes a line, runs
 out of memory) is on a heap: `next_due_ns` says when the next of it is due, `running.advance`
 applies what is. The shell around the core (`clockwork`, `calls`) waits for that, and
-for the few calls that take time. What the world outside must learn is in `news` (state changes)
-and `writes` (files), which the shell empties.
+for the few calls that take time. What the world outside must learn is in `outbox` (changes of
+state, work on files), which the shell empties.
 
 What must never happen: the core reads a clock; two objects share a name (CRI-024); a container
 starts twice or leaves EXITED; a time stamp repeats or goes back.
@@ -61,6 +61,73 @@ class Identity(NamedTuple):
     """Gives the version; called when it is asked for, since it may take a while to find out."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Setup:
+    """How the runtime was set up."""
+
+    handlers: tuple[str, ...] = ()
+    """Runtime handlers beside the default one, "" (CRI-030)."""
+    host_mounts: bool = False
+    """Mounts of host paths show the files of this machine."""
+    cgroup_driver: pb.CgroupDriver = pb.CGROUPFS
+    """What RuntimeConfig says; names follow the cgroup_parent that is given."""
+    identity: Identity = field(default_factory=Identity)
+    """What Version says."""
+
+
+@dataclass(slots=True, eq=False)
+class Driver:
+    """What the core asks and tells of the shell around it."""
+
+    plan_of: Callable[[Container], Plan]
+    """Says what the next run of a container will do."""
+    stir: Callable[[], None] = lambda: None
+    """Called when something happened outside of a call, so that what drives the core looks at
+    it."""
+    watch: Callable[[News], None] | None = None
+    """Told of every change as it happens."""
+
+
+@dataclass(slots=True, eq=False)
+class Network:
+    """The pod network."""
+
+    addresses: Addresses = field(default_factory=Addresses)
+    ready: bool = True
+    """False: there is no network (CRI-037)."""
+
+
+@dataclass(slots=True, eq=False)
+class Outbox:
+    """What the shell around the core has not looked at."""
+
+    news: list[News] = field(default_factory=list)
+    """Changes of state."""
+    writes: list[FileWork] = field(default_factory=list)
+    """Work on files."""
+
+
+@dataclass(slots=True, eq=False)
+class Plans:
+    """When something is to happen to which container: a heap."""
+
+    due: list[tuple[int, int, str]] = field(default_factory=list)
+    most: int = _SPARE_DUE
+    """The length at which what is obsolete is removed."""
+
+
+@dataclass(slots=True, eq=False)
+class Charges:
+    """What containers use."""
+
+    used: UsageLedger = field(default_factory=UsageLedger)
+    """Summed up."""
+    burning: dict[str, Container] = field(default_factory=dict)
+    """Running containers that use CPU in a cgroup, by id."""
+    settled: tuple[object, ...] = ()
+    """When all that grows was last charged, and what was used then."""
+
+
 @dataclass(slots=True, eq=False)
 class Core:
     """The state. Every field but the first five has a default."""
@@ -71,51 +138,24 @@ class Core:
     """The machine."""
     images: ImageStore
     """The image store."""
-    plan_of: Callable[[Container], Plan]
-    """Says what the next run of a container will do."""
     now_ns: Callable[[], int]
     """Wall-clock time, nanoseconds since 1970."""
+    driver: Driver
+    setup: Setup = field(default_factory=Setup)
+    network: Network = field(default_factory=Network)
     sandboxes: ListedTable[Sandbox] = field(default_factory=ListedTable)
     """By id."""
     containers: ListedTable[Container] = field(default_factory=ListedTable)
     """By id."""
-    news: list[News] = field(default_factory=list)
-    """Changes of state that the shell around the core has not looked at."""
-    writes: list[FileWork] = field(default_factory=list)
-    """Work on files that the shell around the core has not done."""
-    network_ready: bool = True
-    """False: there is no pod network (CRI-037)."""
-    handlers: tuple[str, ...] = ()
-    """Runtime handlers beside the default one, "" (CRI-030)."""
-    host_mounts: bool = False
-    """Mounts of host paths show the files of this machine."""
-    cgroup_driver: pb.CgroupDriver = pb.CGROUPFS
-    """What RuntimeConfig says; names follow the cgroup_parent that is given."""
-    identity: Identity = field(default_factory=Identity)
-    """What Version says."""
-    watch: Callable[[News], None] | None = None
-    """Told of every change as it happens."""
     names: NameTable = field(default_factory=NameTable)
     """Names that are taken (CRI-024)."""
-    used: UsageLedger = field(default_factory=UsageLedger)
-    """What containers use, summed up."""
-    due: list[tuple[int, int, str]] = field(default_factory=list)
-    """When something is to happen to which container."""
-    stir: Callable[[], None] = lambda: None
-    """Called when something happened outside of a call, so that what drives the core looks at
-    it."""
-    addresses: Addresses = field(default_factory=Addresses)
-    """Of the pod network."""
-    burning: dict[str, Container] = field(default_factory=dict)
-    """Running containers that use CPU in a cgroup, by id."""
-    settled: tuple[object, ...] = ()
-    """When all that grows was last charged, and what was used then."""
+    outbox: Outbox = field(default_factory=Outbox)
+    plans: Plans = field(default_factory=Plans)
+    charges: Charges = field(default_factory=Charges)
     _counter: int = 0
     """How many ids and plans have been given out."""
     _last_stamp_ns: int = 0
     """The last time stamp, which is never given again."""
-    _most_due: int = _SPARE_DUE
-    """The length of `due` at which what is obsolete is removed from it."""
 
     # -- time ----------------------------------------------------------------------------------
 
@@ -126,26 +166,26 @@ class Core:
 
     def next_due_ns(self) -> int | None:
         """When `running.advance` next has something to do; None: nothing is planned."""
-        while self.due and self.due[0][2] not in self.containers:
-            heapq.heappop(self.due)
-        return self.due[0][0] if self.due else None
+        while self.plans.due and self.plans.due[0][2] not in self.containers:
+            heapq.heappop(self.plans.due)
+        return self.plans.due[0][0] if self.plans.due else None
 
     def due_now(self) -> Iterator[Container]:
         """The running containers to which something is to happen now, in order of its time."""
         now_ns = self.now_ns()
-        while self.due and self.due[0][0] <= now_ns:
-            container = self.containers.get(heapq.heappop(self.due)[2])
+        while self.plans.due and self.plans.due[0][0] <= now_ns:
+            container = self.containers.get(heapq.heappop(self.plans.due)[2])
             if container is not None and container.state is State.RUNNING:
                 yield container
 
     def plan_wake_up(self, container: Container, due_ns: int) -> None:
         """Something is to happen to `container` then."""
         self._counter += 1
-        heapq.heappush(self.due, (due_ns, self._counter, container.id))
-        if len(self.due) > self._most_due:  # plans of the removed must not pile up
-            self.due = [due for due in self.due if due[2] in self.containers]
-            heapq.heapify(self.due)
-            self._most_due = 2 * len(self.due) + _SPARE_DUE
+        heapq.heappush(self.plans.due, (due_ns, self._counter, container.id))
+        if len(self.plans.due) > self.plans.most:  # plans of the removed must not pile up
+            self.plans.due = [due for due in self.plans.due if due[2] in self.containers]
+            heapq.heapify(self.plans.due)
+            self.plans.most = 2 * len(self.plans.due) + _SPARE_DUE
 
     # -- look-up -------------------------------------------------------------------------------
 
@@ -176,13 +216,13 @@ class Core:
     def tell(self, kind: pb.ContainerEventType, object_id: str, sandbox: Sandbox) -> None:
         """A state has changed."""
         news = News(kind, object_id, sandbox, self.now_ns())
-        self.news.append(news)
-        if self.watch is not None:
-            self.watch(news)
+        self.outbox.news.append(news)
+        if self.driver.watch is not None:
+            self.driver.watch(news)
 
     def usage(self) -> Usage:
         """What containers and images use of the node now."""
-        memory, disk, inodes = self.used.total(self.now_ns())
+        memory, disk, inodes = self.charges.used.total(self.now_ns())
         return Usage(
             memory_bytes=memory,
             writable_bytes=disk,
@@ -201,9 +241,9 @@ class Core:
     def facts(self) -> dict[str, object]:
         """What a verbose Status tells of the runtime (CRI-132)."""
         return {
-            "runtimeName": self.identity.name,
-            "runtimeVersion": self.identity.version_of(),
-            "handlers": ["", *self.handlers],
+            "runtimeName": self.setup.identity.name,
+            "runtimeVersion": self.setup.identity.version_of(),
+            "handlers": ["", *self.setup.handlers],
             "sandboxes": len(self.sandboxes),
             "containers": len(self.containers),
             "images": len(self.images.images),
@@ -240,6 +280,6 @@ class Core:
 
     def next_addresses(self) -> list[str]:
         """Addresses in the pod network that no sandbox has. Raises NoAddressLeft."""
-        return self.addresses.next(
+        return self.network.addresses.next(
             lambda: {ip for sandbox in self.sandboxes.values() for ip in sandbox.ips}
         )

@@ -39,7 +39,7 @@ def run_sandbox(core: Core, config: pb.PodSandboxConfig, handler: str) -> Sandbo
         raise unknown("sandbox config must include metadata")
     name = _name(config)
     core.names.require_free(name)
-    if handler and handler not in core.handlers:
+    if handler and handler not in core.setup.handlers:
         raise unknown(
             f'failed to get sandbox runtime: no runtime for "{lookup.shown(handler)}" is configured'
         )
@@ -65,7 +65,7 @@ def _enter_cgroup(core: Core, sandbox: Sandbox) -> None:
 
     def died(_: late.cgroupfs.Process) -> None:
         lose_sandbox(core, sandbox)
-        core.stir()
+        core.driver.stir()
 
     try:
         sandbox.cgroup = core.enter_cgroup(
@@ -81,7 +81,7 @@ def _enter_cgroup(core: Core, sandbox: Sandbox) -> None:
 
 
 def _set_up_network(core: Core, sandbox: Sandbox, name: str) -> None:
-    why = "" if core.network_ready else NO_NETWORK
+    why = "" if core.network.ready else NO_NETWORK
     if len(name) > _LONGEST_ARGUMENT_BYTES:  # network plugins get it as one variable
         why = (
             'plugin type="bridge" failed (add): netplugin failed with no error message: '
@@ -106,7 +106,7 @@ def stop_sandbox(core: Core, sandbox: Sandbox) -> None:
         if container.state in (State.RUNNING, State.UNKNOWN):
             running.kill(core, container)
     lose_sandbox(core, sandbox)
-    if sandbox.ip and not core.network_ready:
+    if sandbox.ip and not core.network.ready:
         raise unknown(f'failed to destroy network for sandbox "{sandbox.id}": {NO_NETWORK}')
     sandbox.ips = ()
 

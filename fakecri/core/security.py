@@ -76,7 +76,7 @@ def _refused_calls(container: Container) -> frozenset[str]:
     """What a profile on this machine refuses; it is read where mounts of host paths are."""
     profile = container.config.linux.security_context.seccomp
     local = profile.profile_type == pb.SecurityProfile.Localhost
-    if not (local and container.host_mounts and seccomp_mode(container)):
+    if not (local and container.inside.host_mounts and seccomp_mode(container)):
         return _NONE
     try:
         with open(profile.localhost_ref, encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""Backslashes in the words of programs, and the formats of `printf`. Pure."""
+"""Backslashes in the words of programs, and the formats of `printf`. No I/O."""
 
 from __future__ import annotations
 

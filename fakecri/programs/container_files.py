@@ -33,14 +33,14 @@ _NOT_DIRECTORIES: Final = (
 
 def files_of(container: Container) -> Files:
     """The files of a container; made when they are first asked for."""
-    if container.files is None:
-        container.files = _made(container)
-    assert isinstance(container.files, Files)
-    return container.files
+    if container.inside.files is None:
+        container.inside.files = _made(container)
+    assert isinstance(container.inside.files, Files)
+    return container.inside.files
 
 
 def _made(container: Container) -> Files:
-    files = with_users(Files(lambda path: _refusal(container, path)), container.accounts)
+    files = with_users(Files(lambda path: _refusal(container, path)), container.image.accounts)
     for name in programs_of_fake():
         files.put(f"/bin/{name}", b"")
     texts = {**network_files(container), **kernel_files(container)}
@@ -52,9 +52,9 @@ def _made(container: Container) -> Files:
         place = _absolute(mount.container_path)
         if mount.HasField("image"):
             _put_image(
-                files, place, container.image_volumes[mount.container_path], mount.image_sub_path
+                files, place, container.image.volumes[mount.container_path], mount.image_sub_path
             )
-        elif container.host_mounts and os.path.exists(mount.host_path):
+        elif container.inside.host_mounts and os.path.exists(mount.host_path):
             files.mount(place, _volume(container, mount))
         elif place in _NOT_DIRECTORIES:
             files.put(place, texts.get(place, "").encode())

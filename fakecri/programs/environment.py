@@ -31,10 +31,10 @@ def env_of(container: Container, *, tty: bool = False) -> dict[str, str]:
 def table_of(container: Container) -> ProcessTable:
     """The processes of a container; its main process is in it even if no program of the fake is
     behind it."""
-    if container.table is None:
-        container.table = ProcessTable((*container.config.command, *container.config.args))
-    assert isinstance(container.table, ProcessTable)
-    return container.table
+    if container.inside.table is None:
+        container.inside.table = ProcessTable((*container.config.command, *container.config.args))
+    assert isinstance(container.inside.table, ProcessTable)
+    return container.inside.table
 
 
 def seen_by(container: Container) -> list[Entry]:
@@ -48,7 +48,7 @@ def seen_by(container: Container) -> list[Entry]:
     for other in container.sandbox.containers.values():
         if other.state is State.RUNNING:
             found += [
-                replace(entry, pid=other.pid) if entry.pid == 1 else entry
+                replace(entry, pid=other.run.pid) if entry.pid == 1 else entry
                 for entry in table_of(other).entries()
             ]
     return found
@@ -61,11 +61,11 @@ def invocation_in(
     fields of `Invocation`, such as stdin, stdout, tty, lenient."""
 
     def traps_stop(traps: bool) -> None:
-        container.traps_stop = traps
+        container.stop.trapped = traps
 
     def signal_main(signal: str) -> None:
-        if signal == "TERM" and container.traps_stop and container.on_stop_signal is not None:
-            container.on_stop_signal()  # any other signal it does not hear (CRI-058)
+        if signal == "TERM" and container.stop.trapped and container.stop.heard is not None:
+            container.stop.heard()  # any other signal it does not hear (CRI-058)
 
     table = table_of(container)
     streams.setdefault("processes", Processes(pid=table.next_pid()))
@@ -77,7 +77,7 @@ def invocation_in(
         address=container.sandbox.ip,
         identity=identity_of(container),
         files=files_of(container),
-        now_ns=container.now_ns,
+        now_ns=container.inside.now_ns,
         security=security_of(container),
         table=table,
         seen=lambda: seen_by(container),

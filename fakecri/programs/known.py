@@ -2,7 +2,7 @@
 
 A container has the program that it was started with, and those that its behaviours answer for
 (`replies`, `ready_after`; without a command: every program). They are there and succeed where no
-behaviour answers. Everything else is not there, as in an image that lacks it (CRI-111). Pure.
+behaviour answers. Everything else is not there, as in an image that lacks it (CRI-111). No I/O.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ProgramTable:
             self._of_network = NetworkPrograms(self._ports).by_name()
         of_fake = {**programs_of_fake(), **self._of_network}
         made = {**of_fake, **self._commands_of(container.subject)}
-        return known_programs(container, plan or container.plan, made, self.of_images)
+        return known_programs(container, plan or container.run.plan, made, self.of_images)
 
 
 def known_programs(

@@ -97,7 +97,7 @@ class MainPrograms:
         """Start the program of a container that has started; end that of one that has ended."""
         if news.kind == pb.CONTAINER_STARTED_EVENT:
             container = self._core.containers.get(news.object_id)
-            if container is not None and container.plan.runs is not None:
+            if container is not None and container.run.plan.runs is not None:
                 self._start(container)
         elif news.kind != pb.CONTAINER_CREATED_EVENT:
             self._stdins.pop(news.object_id, None)
@@ -108,13 +108,13 @@ class MainPrograms:
                 task.cancel()
 
     def _start(self, container: Container) -> None:
-        command = _command(container, container.plan)
-        invocation = self._invocation(container, container.plan, command)
-        assert container.plan.runs is not None
-        program = container.plan.runs.program or (invocation.find() if command else None)
+        command = _command(container, container.run.plan)
+        invocation = self._invocation(container, container.run.plan, command)
+        assert container.run.plan.runs is not None
+        program = container.run.plan.runs.program or (invocation.find() if command else None)
         if program is None or container.state is not State.RUNNING:
             return  # nothing to run: it idles until it is ended from outside
-        container.on_stop_signal = invocation.stop.set
+        container.stop.heard = invocation.stop.set
         if container.config.stdin:
             stdin = self._stdins[container.id] = asyncio.StreamReader()
             invocation = replace(invocation, stdin=stdin)

@@ -101,8 +101,8 @@ class Ports:
         """The containers that listen now, and the rules for what they serve."""
         now_ns = self.core.now_ns()
         for container in self.core.containers.values():
-            if container.plan.serves and container.state is State.RUNNING:
-                active = container.plan.listening(container.age_s(now_ns))
+            if container.run.plan.serves and container.state is State.RUNNING:
+                active = container.run.plan.listening(container.age_s(now_ns))
                 if active:
                     yield container, active
 
@@ -122,9 +122,9 @@ class Ports:
         something."""
         now_ns = self.core.now_ns()
         for container in self.core.containers.values():
-            if container.plan.serves and container.state is State.RUNNING:
+            if container.run.plan.serves and container.state is State.RUNNING:
                 age_s = container.age_s(now_ns)
-                for rule in container.plan.serves:
+                for rule in container.run.plan.serves:
                     changes = (rule.from_s, rule.until_s)
                     yield from (at_s - age_s for at_s in changes if age_s < at_s < FOREVER)
 
@@ -210,7 +210,7 @@ class Ports:
     def _find(self, host: str, port: int) -> tuple[Container, tuple[Serves, ...]]:
         now_ns = self.core.now_ns()
         for container in self.core.containers.values():
-            plan = container.plan
+            plan = container.run.plan
             if not plan.serves or container.state is not State.RUNNING:
                 continue
             inside = {port} if self._is_address_of(host, container) else set()

@@ -222,16 +222,16 @@ async def _follow(runtime: Runtime, container: Container, run: Invocation) -> No
 
 
 async def _follow_log(runtime: Runtime, container: Container, run: Invocation) -> None:
-    line_count = len(container.log)
+    line_count = len(container.output.lines)
     with runtime.clockwork.changes() as changed:
         while True:
-            for line in container.log[line_count:]:
+            for line in container.output.lines[line_count:]:
                 output = run.stderr if line.stream == "stderr" else run.stdout
                 await output.write(line.text.encode() + b"\n")
                 line_count += 1
             if not _lives(runtime, container):
                 return
-            if line_count == len(container.log):
+            if line_count == len(container.output.lines):
                 await changed.wait()
                 changed.clear()
 

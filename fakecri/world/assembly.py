@@ -21,7 +21,7 @@ from fakecri.clockwork.files import HostFiles
 from fakecri.core import running
 from fakecri.core.addresses import Addresses, reachable_here
 from fakecri.core.image_store.images import ImageStore
-from fakecri.core.runtime import Core, Identity
+from fakecri.core.runtime import Core, Driver, Identity, Network, Setup
 from fakecri.machine.node import FakeNode
 from fakecri.machine.values import Tenant, Usage, Victim
 from fakecri.options import CGROUP_DRIVERS, Options
@@ -92,27 +92,14 @@ class Tenancy(Tenant):
 
 def assemble(clock: Clock, ids: Ids, node: FakeNode, options: Options) -> Parts:
     """A runtime on `node`, which from then on reads its time and knows what it uses."""
-    core = Core(
-        ids,
-        node,
-        _images(options),
+    driver = Driver(
         plan_of=lambda container: programming.plan_of(container),
-        now_ns=clock.wall_ns,
         stir=lambda: clockwork.stir(),
         watch=lambda news: events.publish(news),
-        identity=Identity(
-            options.runtime_name, lambda: options.runtime_version or late.distribution.own_version()
-        ),
-        handlers=tuple(options.runtime_handlers),
-        host_mounts=options.host_mounts,
-        addresses=Addresses(options.pod_network),
-        cgroup_driver=CGROUP_DRIVERS[options.cgroup_driver],
     )
+    core = _core(clock, ids, node, options, driver)
     files = HostFiles(write_logs=options.write_logs)
     clockwork = Clockwork(core, clock, files)
-    node.clock = node.clock or clock
-    if node.booted_ns is None:
-        node.booted_ns = node.clock.wall_ns()
     node.tenant = Tenancy(core, clockwork)
     events = EventStreams(core, keep_s=options.keep_events_s)
     outage, faults = Outage(), FaultRules()
@@ -151,6 +138,23 @@ def assemble(clock: Clock, ids: Ids, node: FakeNode, options: Options) -> Parts:
         ports=ports,
         listening=listening,
     )
+
+
+def _core(clock: Clock, ids: Ids, node: FakeNode, options: Options, driver: Driver) -> Core:
+    """The state of a runtime on `node`, which lives in its time from now on."""
+    node.clock = node.clock or clock
+    if node.booted_ns is None:
+        node.booted_ns = node.clock.wall_ns()
+    setup = Setup(
+        handlers=tuple(options.runtime_handlers),
+        host_mounts=options.host_mounts,
+        cgroup_driver=CGROUP_DRIVERS[options.cgroup_driver],
+        identity=Identity(
+            options.runtime_name, lambda: options.runtime_version or late.distribution.own_version()
+        ),
+    )
+    network = Network(Addresses(options.pod_network))
+    return Core(ids, node, _images(options), clock.wall_ns, driver, setup, network)
 
 
 def _images(options: Options) -> ImageStore:

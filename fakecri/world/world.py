@@ -148,11 +148,11 @@ class World:
     def lose_network(self) -> None:
         """Let the node be without a pod network from now on: Status says so, and pods that want it
         can neither be set up nor torn down (CRI-037, CRI-130)."""
-        self.core.network_ready = False
+        self.core.network.ready = False
 
     def restore_network(self) -> None:
         """Give the node its pod network back."""
-        self.core.network_ready = True
+        self.core.network.ready = True
 
     @contextmanager
     def without_network(self) -> Iterator[None]:

@@ -68,6 +68,29 @@ def target_of(route: Route, body: dict[str, Any]) -> str:
     return name
 
 
+def with_node(pod: dict[str, Any], body: dict[str, Any], node: str, now: str) -> dict[str, Any]:
+    """The pod with its node, the labels and annotations of the Binding `body`, and the condition
+    that says that it is scheduled."""
+    sent, metadata = body.get("metadata") or {}, dict(pod["metadata"])
+    for field in ("labels", "annotations"):
+        if sent.get(field):
+            metadata[field] = {**metadata.get(field, {}), **sent[field]}
+    condition = {
+        "type": "PodScheduled",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": now,
+    }
+    status = pod.get("status", {})
+    others = [c for c in status.get("conditions", []) if c["type"] != "PodScheduled"]
+    return {
+        **pod,
+        "metadata": metadata,
+        "spec": {**pod["spec"], "nodeName": node},
+        "status": {**status, "conditions": [*others, condition]},
+    }
+
+
 def binding_problem(pod: dict[str, Any]) -> str:
     """Why a pod cannot be bound; "" if it can."""
     spec = pod["spec"]

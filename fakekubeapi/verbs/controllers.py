@@ -28,11 +28,11 @@ _CERTIFICATES: Final = "certificatesigningrequests.certificates.k8s.io"
 class Controllers:
     """They act on one store. `clock` gives the times, `ids` the UIDs."""
 
-    def __init__(self, store: Store, clock: Clock, ids: Ids, settings: AccessSettings) -> None:
+    def __init__(self, store: Store, clock: Clock, ids: Ids, access: AccessSettings) -> None:
         self._store = store
         self._clock = clock
         self._ids = ids
-        self._settings = settings
+        self._access = access
 
     def after_write(self, key: Key) -> None:
         """Do what follows from a change of the object `key`, which may be gone by now."""
@@ -48,7 +48,7 @@ class Controllers:
         if self._store.get(Key("namespaces", "", name)) is None:
             return
         self._add_account(name)
-        if self._settings.service_account_admission:
+        if self._access.service_account_admission:
             self._add_root(name)
 
     def _add_account(self, namespace: str) -> None:
@@ -58,7 +58,7 @@ class Controllers:
             self._add(Key("serviceaccounts", namespace, DEFAULT_ACCOUNT), account)
 
     def _add_root(self, namespace: str) -> None:
-        authority = self._settings.authority
+        authority = self._access.authority
         pem = UNSIGNED_ROOT if authority is None else authority.root_pem
         root = {
             "kind": "ConfigMap",
@@ -84,7 +84,7 @@ class Controllers:
         request = self._store.get(key)
         if request is None or not is_undecided(request):
             return
-        verdict = self._settings.signing.verdict(request["spec"]["signerName"])
+        verdict = self._access.signing.verdict(request["spec"]["signerName"])
         if verdict is not None:
             rows = [self._condition(verdict.type, verdict.reason, verdict.message)]
             status = {**request.get("status", {}), "conditions": rows}
@@ -92,14 +92,14 @@ class Controllers:
 
     def _sign(self, key: Key) -> None:
         """Give an approved request its certificate, or the condition Failed that says why not."""
-        request, authority = self._store.get(key), self._settings.authority
+        request, authority = self._store.get(key), self._access.authority
         if request is None or authority is None or not is_approved(request):
             return
         spec, status = request["spec"], dict(request["status"])
         if spec["signerName"] not in SIGNERS:
             return
         try:
-            lasts_s = spec.get("expirationSeconds") or self._settings.signing.lasts_s
+            lasts_s = spec.get("expirationSeconds") or self._access.signing.lasts_s
             usages = spec["usages"]
             if problem := problem_of(spec["signerName"], usages, request_pem(request)):
                 raise ValueError(problem)

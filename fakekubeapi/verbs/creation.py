@@ -12,17 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fakekubeapi.access import User
-from fakekubeapi.access.settings import AccessSettings
 from fakekubeapi.bodies import copy_json
 from fakekubeapi.errors import StatusError, already_exists, invalid, not_found
 from fakekubeapi.requests.routes import Route
-from fakekubeapi.storage.store import Key, Object, Store
+from fakekubeapi.storage.store import Key, Object
 from fakekubeapi.verbs.admission import admit_service_account
-from fakekubeapi.verbs.controllers import Controllers
-from fakekubeapi.verbs.ownership import Owners, Writer
+from fakekubeapi.verbs.ownership import Entries, Writer
 from fakekubeapi.verbs.posted import posted
+from fakekubeapi.verbs.server import Server
 from kubeobjects.metadata import DELETION
-from simclock import Clock, Ids, format_rfc3339
 
 
 @dataclass(slots=True)
@@ -34,16 +32,16 @@ class New:
     user: User
     writer: Writer
     """Who owns its fields from now on."""
-    by_update: bool
+    by_update: bool = False
     """A PUT or an apply makes it: it may name a version, and keeps the marks of a deletion."""
-    dry_run: bool
+    dry_run: bool = False
     obj: Object = field(default_factory=dict)
     """The object, from `read` on; every step but `validated` may change it."""
     sent: Object = field(default_factory=dict)
     """As it was before it had defaults."""
     version: str = "0"
     """The version that the client named."""
-    owners: Any = None
+    owners: Entries | None = None
     """Its `managedFields`."""
 
     @property
@@ -51,18 +49,6 @@ class New:
         """Those of the object."""
         metadata: dict[str, Any] = self.obj["metadata"]
         return metadata
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """What the steps have of the server."""
-
-    store: Store
-    clock: Clock
-    ids: Ids
-    settings: AccessSettings
-    owners: Owners
-    controllers: Controllers
 
 
 def read(new: New, server: Server) -> None:
@@ -81,7 +67,7 @@ def identified(new: New, server: Server) -> None:
     if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"] = metadata["generateName"] + server.ids.hex(5)
     metadata["uid"] = server.ids.uuid()
-    metadata["creationTimestamp"] = format_rfc3339(server.clock.wall_ns())
+    metadata["creationTimestamp"] = server.now()
     for name in ("resourceVersion", "managedFields", *(() if new.by_update else DELETION)):
         metadata.pop(name, None)
     new.sent = copy_json(new.obj)
@@ -109,7 +95,7 @@ def admitted(new: New, server: Server) -> None:
     strategy.admit(new.obj)
     strategy.set_times(new.obj, {}, new.metadata["creationTimestamp"])
     strategy.set_requester(new.obj, new.user.info())
-    if new.route.resource.qualified == "pods" and server.settings.service_account_admission:
+    if new.route.resource.qualified == "pods" and server.access.service_account_admission:
         admit_service_account(server.store, server.ids, new.obj)
 
 

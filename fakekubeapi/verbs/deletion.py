@@ -1,94 +1,136 @@
-"""The delete verb: an object goes at once, or is marked until a kubelet or finalizers let it go
-(STAT-030, MIRR-029).
+"""How an object goes: at once, or marked until a kubelet or finalizers let it go (STAT-030,
+MIRR-029). Step by step, each with what it may do; read `STEPS` first.
 
 The mark is metadata.deletionTimestamp (now plus the grace period) and deletionGracePeriodSeconds.
 A later delete can shorten the grace period, never lengthen it; with 0 the object goes. A pod is
 marked even when it goes at once, so its watchers see MODIFIED, then DELETED; its generation grows
 once, with the first mark (recorded runs s20, s21, s26).
+Upstream: apiserver pkg/registry/rest: BeforeDelete; pkg/registry/generic/registry: Store.Delete.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from fakekubeapi.bodies import copy_json
-from fakekubeapi.errors import conflict, not_found, precondition_failed
+from fakekubeapi.errors import conflict, precondition_failed
 from fakekubeapi.requests.routes import Route
 from fakekubeapi.requests.shapes import check_shape
 from fakekubeapi.resources import Resource
-from fakekubeapi.storage.store import Object, Store
+from fakekubeapi.storage.store import Object
+from fakekubeapi.verbs.server import Server
 from kubeobjects.schema.messages import message
 from simclock import Clock
 
 
-class Deletion:
-    """The delete verb over one store."""
+@dataclass(slots=True)
+class Leaving:
+    """An object that somebody deletes."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
+    route: Route
+    options: Any
+    """The DeleteOptions as they came, or None."""
+    dry_run: bool = False
+    obj: Object = field(default_factory=dict)
+    """Its last or current state."""
+    grace_s: int | None = None
+    """How long it gets; None: this delete changes nothing."""
+    gone: bool = False
+    """Whether it has left the store, or would have."""
 
-    def delete(self, route: Route, options: Any, *, dry_run: bool) -> tuple[Object, bool]:
-        """Delete the object at `route`; returns its last or current state, and whether it is gone.
+    @property
+    def waits(self) -> bool:
+        """Whether somebody else lets it go later: a kubelet after the grace period, or who owns a
+        finalizer."""
+        return bool(self.grace_s or self.obj["metadata"].get("finalizers"))
 
-        `options` is a DeleteOptions body or None (gracePeriodSeconds, preconditions). With
-        `dry_run` nothing is changed. A deleted namespace takes its objects with it. Raises:
-        StatusError 404 if there is no such object, 409 if a precondition does not hold, 400 if
-        `options` is malformed.
-        """
-        resource, key = route.resource, route.key
-        obj = self._store.get(key)
-        if obj is None:
-            raise not_found(resource.qualified, route.name)
-        check_shape(options, message("meta.v1.DeleteOptions"))
-        options = options or {}
-        _check_preconditions(resource, obj, options.get("preconditions") or {})
-        grace_s = _effective_grace_s(resource, obj, options.get("gracePeriodSeconds"))
-        metadata = obj["metadata"]
-        marked = "deletionTimestamp" in metadata
-        if grace_s is None or (marked and grace_s >= metadata.get("deletionGracePeriodSeconds", 0)):
-            return obj, False
-        waits = bool(grace_s or metadata.get("finalizers"))
-        if dry_run:
-            shown = resource.strategy.graceful or waits
-            return (self._marked(resource, obj, grace_s) if shown else obj), not waits
-        if resource.strategy.graceful or waits:
-            obj = self._store.put(key, self._marked(resource, obj, grace_s))
-        if waits:
-            return obj, False
-        last = self._store.remove(key)
-        if resource.qualified == "namespaces":
-            self._empty_namespace(route.name)
-        return last, True
 
-    def check(self, route: Route, options: Any) -> None:
-        """Raise StatusError 404 or 409 if such a deletion would be refused."""
-        obj = self._store.get(route.key)
-        if obj is None:
-            raise not_found(route.resource.qualified, route.name)
-        _check_preconditions(route.resource, obj, (options or {}).get("preconditions") or {})
+def found(leaving: Leaving, server: Server) -> None:
+    """Object and options are looked at. Raises: StatusError 404 if there is no such object, 400 for
+    malformed options."""
+    leaving.obj = server.stored(leaving.route)
+    check_shape(leaving.options, message("meta.v1.DeleteOptions"))
 
-    def _marked(self, resource: Resource, obj: Object, grace_s: int) -> Object:
-        """`obj` with its deletion time: now plus grace. A shortened grace period counts from the
-        first delete, but never ends in the past (recorded run s21)."""
-        metadata = copy_json(obj["metadata"])
-        now = self._clock.now()
-        end = now + _duration(grace_s)
-        if "deletionTimestamp" in metadata:
-            first_end = datetime.fromisoformat(metadata["deletionTimestamp"])
-            running = metadata.get("deletionGracePeriodSeconds", 0)
-            end = max(now, first_end - _duration(running - grace_s))
-        elif resource.strategy.has_generation:
-            metadata["generation"] = metadata.get("generation", 0) + 1
-        metadata["deletionTimestamp"] = end.strftime("%Y-%m-%dT%H:%M:%SZ")
-        metadata["deletionGracePeriodSeconds"] = grace_s
-        return {**obj, "metadata": metadata}
 
-    def _empty_namespace(self, name: str) -> None:
+def allowed(leaving: Leaving, server: Server) -> None:
+    """UID and version are compared with those that the options name. Raises: StatusError 409."""
+    conditions = (leaving.options or {}).get("preconditions") or {}
+    _check_preconditions(leaving.route.resource, leaving.obj, conditions)
+
+
+def timed(leaving: Leaving, server: Server) -> None:
+    """It gets its grace period, unless it has a shorter one already. Refuses nothing."""
+    metadata, asked_s = leaving.obj["metadata"], (leaving.options or {}).get("gracePeriodSeconds")
+    repeated = "deletionTimestamp" in metadata
+    if repeated and asked_s is None:
+        return
+    grace_s = leaving.route.resource.strategy.delete_grace_s(leaving.obj, asked_s)
+    if not repeated or grace_s < metadata.get("deletionGracePeriodSeconds", 0):
+        leaving.grace_s = grace_s
+
+
+def marked(leaving: Leaving, server: Server) -> None:
+    """It says that it is being deleted, if anybody shall see that; stored unless this is a trial
+    run. Refuses nothing."""
+    resource, grace_s = leaving.route.resource, leaving.grace_s
+    if grace_s is None or not (resource.strategy.graceful or leaving.waits):
+        return
+    leaving.obj = _with_mark(resource, leaving.obj, grace_s, server.clock)
+    if not leaving.dry_run:
+        leaving.obj = server.store.put(leaving.route.key, leaving.obj)
+
+
+def removed(leaving: Leaving, server: Server) -> None:
+    """It leaves the store unless it waits, or this is a trial run; a namespace takes its objects
+    with it. Refuses nothing."""
+    if leaving.grace_s is None or leaving.waits:
+        return
+    leaving.gone = True
+    if leaving.dry_run:
+        return
+    leaving.obj = server.store.remove(leaving.route.key)
+    if leaving.route.resource.qualified == "namespaces":
         # Stands in for the namespace controller of a whole cluster.
-        for key in self._store.namespaced_keys(name):
-            self._store.remove(key)
+        for key in server.store.namespaced_keys(leaving.route.name):
+            server.store.remove(key)
+    server.controllers.after_write(leaving.route.key)
+
+
+STEPS: Final[tuple[Callable[[Leaving, Server], None], ...]] = (
+    found,
+    allowed,
+    timed,
+    marked,
+    removed,
+)
+
+
+def delete(leaving: Leaving, server: Server) -> Leaving:
+    """Take the object through all steps; returns what became of it. Raises: StatusError as they
+    do."""
+    for step in STEPS:
+        step(leaving, server)
+    return leaving
+
+
+def _with_mark(resource: Resource, obj: Object, grace_s: int, clock: Clock) -> Object:
+    """`obj` with its deletion time: now plus grace. A shortened grace period counts from the first
+    delete, but never ends in the past (recorded run s21)."""
+    metadata = copy_json(obj["metadata"])
+    now = clock.now()
+    end = now + _duration(grace_s)
+    if "deletionTimestamp" in metadata:
+        first_end = datetime.fromisoformat(metadata["deletionTimestamp"])
+        running = metadata.get("deletionGracePeriodSeconds", 0)
+        end = max(now, first_end - _duration(running - grace_s))
+    elif resource.strategy.has_generation:
+        metadata["generation"] = metadata.get("generation", 0) + 1
+    metadata["deletionTimestamp"] = end.strftime("%Y-%m-%dT%H:%M:%SZ")
+    metadata["deletionGracePeriodSeconds"] = grace_s
+    return {**obj, "metadata": metadata}
 
 
 def _duration(seconds: int) -> timedelta:
@@ -96,14 +138,6 @@ def _duration(seconds: int) -> timedelta:
     after 292 years."""
     nanoseconds = (seconds * 10**9 + 2**63) % 2**64 - 2**63
     return timedelta(microseconds=nanoseconds // 1000)
-
-
-def _effective_grace_s(resource: Resource, obj: Object, asked: int | None) -> int | None:
-    """The grace period a delete asks for; None for a repeated delete that names none, which
-    changes nothing."""
-    if asked is None and "deletionTimestamp" in obj["metadata"]:
-        return None
-    return resource.strategy.delete_grace_s(obj, asked)
 
 
 def _check_preconditions(resource: Resource, obj: Object, wanted: dict[str, Any]) -> None:

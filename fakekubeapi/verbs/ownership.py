@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from fakekubeapi.access.settings import AccessSettings
 from fakekubeapi.apply.field_sets import Path
 from fakekubeapi.apply.last_applied import with_last_applied
 from fakekubeapi.apply.managers import APPLY, UPDATE, Manager, Owned, decode, encode
@@ -59,17 +58,17 @@ SERVER: Final = Writer("kube-apiserver")
 
 
 class Owners:
-    """Finds the owners of fields; with `settings.field_managers` off, of those objects alone that
+    """Finds the owners of fields; without `field_managers`, of those objects alone that
     are applied."""
 
-    def __init__(self, settings: AccessSettings) -> None:
-        self._settings = settings
+    def __init__(self, *, field_managers: bool) -> None:
+        self._field_managers = field_managers
 
     def of_new(self, route: Route, given: Object, made: Object, writer: Writer) -> Entries:
         """The `managedFields` of a new object. `given`: as it was sent; `made`: with defaults."""
         if writer.owners is not None:
             return encode(writer.owners)
-        if not self._settings.field_managers:
+        if not self._field_managers:
             return []
         before, after = empty_object(route.resource), dict(made)
         for path in route.resource.strategy.admitted:

@@ -1,8 +1,11 @@
-"""What reads and watches ask for: which objects, of which version, for how long."""
+"""What reads and watches ask for: which objects, of which version, for how long; and lists."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Mapping
+from typing import Any, Final
 
 from fakekubeapi.errors import bad_request, too_large_version
 from fakekubeapi.requests.parameters import (
@@ -13,7 +16,11 @@ from fakekubeapi.requests.parameters import (
 )
 from fakekubeapi.requests.routes import Route
 from fakekubeapi.storage.selectors import Predicate, field_selector, label_selector
+from fakekubeapi.storage.store import Key, Object, Store
 from fakekubeapi.storage.watch import WatchOptions
+
+SELECTORS: Final = ("labelSelector", "fieldSelector")
+"""The parameters that choose objects of a collection."""
 
 
 def chosen(route: Route, params: Mapping[str, str]) -> Predicate:
@@ -46,6 +53,43 @@ def check_version(params: Mapping[str, str], newest: int) -> None:
         )
 
 
+def list_of(store: Store, route: Route, params: Mapping[str, str]) -> Object:
+    """A list object with the stored objects that the query chooses, in order of namespace and name.
+
+    `limit` > 0 ends it after that many; then its `metadata.continue` is where the next part begins,
+    and where nothing is selected, its `metadata.remainingItemCount` says how many are left. Raises:
+    StatusError 400 for wrong options or a `continue` that is no such token, 504 for a version that
+    does not exist yet.
+    """
+    check_version(params, store.revision)
+    whole_number(params, "timeoutSeconds")
+    limit, start = max(0, whole_number(params, "limit")), params.get("continue", "")
+    if params.get("resourceVersion") == "0":
+        limit = 0  # a kube-apiserver answers from its cache, which knows no parts
+    matches = chosen(route, params)
+    keys = store.keys(route.resource.qualified, route.namespace)
+    if start:
+        last = _decode_continue(start)
+        keys = [key for key in keys if (key.namespace, key.name) > last]
+    items: list[Object] = []
+    metadata: dict[str, Any] = {"resourceVersion": str(store.revision)}
+    for i, key in enumerate(keys):
+        obj = store.get(key)
+        if obj is not None and matches(obj):
+            items.append({k: v for k, v in obj.items() if k not in ("kind", "apiVersion")})
+        if limit and len(items) == limit and i + 1 < len(keys):
+            metadata["continue"] = _encode_continue(key)
+            if not any(params.get(selector) for selector in SELECTORS):
+                metadata["remainingItemCount"] = len(keys) - i - 1
+            break
+    return {
+        "kind": f"{route.resource.kind}List",
+        "apiVersion": route.resource.api_version,
+        "metadata": metadata,
+        "items": items,
+    }
+
+
 def watch_options(
     route: Route, params: Mapping[str, str], *, bookmark_every_s: float | None
 ) -> WatchOptions:
@@ -64,3 +108,16 @@ def watch_options(
         bookmark_every_s=bookmark_every_s,
         initial_events=is_true(params.get("sendInitialEvents")),
     )
+
+
+def _encode_continue(key: Key) -> str:
+    return base64.urlsafe_b64encode(f"{key.namespace}/{key.name}".encode()).decode()
+
+
+def _decode_continue(token: str) -> tuple[str, str]:
+    try:
+        namespace, _, name = base64.b64decode(token, b"-_", validate=True).decode().partition("/")
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        why = "illegal base64 data at input byte 0"
+        raise bad_request(f"invalid continue token: continue key is not valid: {why}") from None
+    return namespace, name

@@ -1,4 +1,4 @@
-"""Fills in the fields of a pod that its manifest leaves out. Pure.
+"""Fills in the fields of a pod that its manifest leaves out. No I/O.
 
 These are the defaults of the v1 API (SRC-036, PROBE-003, NODE-205), which an API server sets on a
 pod that it stores and a kubelet on a pod that it reads from a file or URL. A field that is no

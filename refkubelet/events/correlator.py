@@ -1,4 +1,4 @@
-"""Decides what becomes of an event: it is new, counted up, combined with others, or dropped. Pure.
+"""Decides what becomes of an event: it is new, counted up, combined with others or dropped. No I/O.
 
 The time comes with each event (BACK-012). How it works, in this order: the tenth different message
 of one object, type and reason within ten minutes, and all that follow, become one combined event;

@@ -122,7 +122,7 @@ class ContainerStarter:
         """Do all steps of a start, with their events. Raises `StartError`, and `PodEndsError` if
         the pod was to end while its image was pulled or its hook ran."""
         self._check_back_off(start.pod, container, start.status)
-        self._deps.metrics.started.containers.inc(container_type(start.pod, container))
+        self._deps.measures.metrics.started.containers.inc(container_type(start.pod, container))
         self._check_image_volumes(start, container)
         error: StartError | None = None
         try:
@@ -143,7 +143,7 @@ class ContainerStarter:
         except ImageError as error:
             self._fail(start.pod, container, error.reason)
             raise StartError(error.reason, error.message) from None
-        if self._deps.terminating(uid(start.pod)):
+        if self._deps.pods.terminating(uid(start.pod)):
             raise PodEndsError
         container_id, attempt = await self._create(start, container, ref)
         await self._start(start, container, container_id)
@@ -154,7 +154,7 @@ class ContainerStarter:
         self, start: PodStart, container: Container, error: StartError | None
     ) -> None:
         """Count the image volumes of a start that was tried; `error`: it failed (CRI-009.6)."""
-        counted = self._deps.metrics.started
+        counted = self._deps.measures.metrics.started
         mounts = [m.name for m in container.volumeMounts or () if m.name in start.volume_images]
         counted.image_volumes.inc(by=len(set(mounts)))
         not_created = error is not None and error.reason == reasons.CREATE_CONTAINER_ERROR
@@ -229,8 +229,9 @@ class ContainerStarter:
         pod, deps = start.pod, self._deps
         target_id = target_of(container, pod, start.status)
         image = await self.images.image_of(container)
-        objects = await deps.objects.of(pod, container) if deps.objects is not None else None
-        devices = await deps.devices.settings(pod, container) if deps.devices else NO_SETTINGS
+        source, plugins = deps.api.objects, deps.node.devices
+        objects = await source.of(pod, container) if source is not None else None
+        devices = await plugins.settings(pod, container) if plugins is not None else NO_SETTINGS
         facts = RunFacts(
             pod_ips=start.pod_ips,
             objects=objects,
@@ -244,7 +245,7 @@ class ContainerStarter:
         with config_failures():
             work_name = f"volumes of {container.name} in {pod_ref(pod)} ({uid(pod)})"
             run = await call_aside(work_name, prepare)
-        placements = deps.placements
+        placements = deps.node.placements
         return StartSpec(
             container=container,
             attempt=attempt,
@@ -257,8 +258,8 @@ class ContainerStarter:
         )
 
     async def _start(self, start: PodStart, container: Container, container_id: str) -> None:
-        if self._deps.placements is not None:
-            self._deps.placements.starting(start.pod, container)
+        if self._deps.node.placements is not None:
+            self._deps.node.placements.starting(start.pod, container)
         try:
             await self._client.start_container(container_id)
         except CriCallError as error:
@@ -281,7 +282,7 @@ class ContainerStarter:
             return
         try:
             ended = await self._hooks.run_until(
-                self._deps.give_way(uid(pod)),
+                self._deps.pods.give_way(uid(pod)),
                 container_id,
                 pod=pod,
                 container=container,

@@ -70,7 +70,7 @@ class ContainerGC:
     ) -> None:
         self._client = client
         self._clock = deps.clock
-        self._spans = deps.spans
+        self._spans = deps.measures.spans
         self._options = options
         self._pods = pods
         self._complaints = Complaints(log, deps.clock)

@@ -41,7 +41,7 @@ class HookRunner:
         self._client = client
         self._clock = deps.clock
         self._network = deps.network
-        self._counted = deps.metrics.started
+        self._counted = deps.measures.metrics.started
         self._pods = PodReader(client)
         self._complaints = Complaints(log, deps.clock)
 

@@ -100,7 +100,7 @@ class ContainerKiller:
         self._events = ContainerEvents(deps.events)
         self._hooks = HookRunner(client, deps)
         self._complaints = Complaints(log, deps.clock)
-        self._give_way = deps.give_way
+        self._give_way = deps.pods.give_way
         self._running_hooks: dict[str, asyncio.Task[None]] = {}  # by container
 
     async def kill_pod(

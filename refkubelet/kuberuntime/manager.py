@@ -49,9 +49,9 @@ class RuntimeManager:
         self._clock = deps.clock
         self._reader = PodReader(client, options.own_directories)
         self._starter = ContainerStarter(client, deps, options, killer)
-        self._pull_secrets = PullSecrets(deps.secrets, deps.events)
+        self._pull_secrets = PullSecrets(deps.api.secrets, deps.events)
         self._resources = options.resources
-        state = deps.actuated
+        state = deps.node.actuated
         self._actuated = ActuatedResources(
             state if state is not None else ResourceState(options.root_dir / ACTUATED_FILE),
             resizes_pods=options.resources.resizes_pods,
@@ -105,7 +105,7 @@ class RuntimeManager:
         AllContainersRestarting (LIFE-125)."""
         secrets = await self._pull_secrets.of(pod)
         actuated = self._actuated.of(pod, status)
-        if self._tools.deps.pod_cgroups() is None:
+        if self._tools.deps.node.pod_cgroups() is None:
             self.note_pod_level(pod)  # nothing else is to be done for them
         actions = compute_pod_actions(
             self._resizable(pod),
@@ -114,7 +114,7 @@ class RuntimeManager:
             actuated=actuated,
             pod_level=self._actuated.pod_level(uid(pod)),
             resizes_init_containers=self._resources.resizes_init_containers,
-            ended=ended_for_good(pod, self._tools.deps.last_status(uid(pod))),
+            ended=ended_for_good(pod, self._tools.deps.pods.last_status(uid(pod))),
             restarting_all=restarting_all,
         )
         sync = PodSync(self._tools, pod, status, actions, pull_secrets=secrets)

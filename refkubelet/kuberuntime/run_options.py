@@ -88,10 +88,10 @@ def run_container_options(
             str(options.root_dir),
             own,
             facts.volume_images,
-            claimed=deps.claimed(uid(pod)),
+            claimed=deps.pods.claimed(uid(pod)),
             runtime=facts.runtime,
         )
-        parts = volume_parts(container, pod, from_spec, deps.mounts)
+        parts = volume_parts(container, pod, from_spec, deps.node.mounts)
         mounts = volume_mounts(container, pod, replace(from_spec, parts=parts))
         if wants_etc_hosts(container, pod, facts.pod_ips):
             domain = options.dns.cluster_domain

@@ -62,9 +62,9 @@ class PodSandboxes:
         for text in dns_problems(pod, self._options.dns):
             self._warn(pod, reasons.EVENT_DNS_CONFIG_FORMING, text)
         if actions.create_sandbox:
-            self._deps.metrics.started.pods.inc()
+            self._deps.measures.metrics.started.pods.inc()
             if has_user_namespace(pod):
-                self._deps.metrics.started.user_namespaced.inc()
+                self._deps.measures.metrics.started.user_namespaced.inc()
             await self._prepare_claims(pod)
         runtime = await self._pod_runtime(pod)
         return SandboxPlan(self._config(pod, actions, runtime), runtime)
@@ -89,21 +89,21 @@ class PodSandboxes:
     async def _prepare_claims(self, pod: Pod) -> None:
         """Raise `NoSandboxError` for a pod with resource claims that cannot be prepared (LIFE-130
         step 4)."""
-        why = await prepare_error(pod, self._deps.claims)
+        why = await prepare_error(pod, self._deps.api.claims)
         if why is not None:
             text = f"Failed to prepare dynamic resources: {why}"
             self._warn(pod, reasons.EVENT_FAILED_CLAIMS, text)
             raise NoSandboxError(None)
 
     async def _pod_runtime(self, pod: Pod) -> PodRuntime:
-        source = self._deps.runtimes
+        source = self._deps.node.runtimes
         try:
             return await source.of(pod) if source is not None else DEFAULT_RUNTIME
         except PodRuntimeError as error:
             raise self._not_created(pod, str(error)) from None
 
     def _config(self, pod: Pod, actions: PodActions, runtime: PodRuntime) -> Any:
-        placements = self._deps.placements
+        placements = self._deps.node.placements
         own_cpus = placements is not None and placements.has_exclusive_cpus(pod)
         try:
             config = sandbox_config(pod, actions.attempt, self._options, runtime, own_cpus=own_cpus)
@@ -116,9 +116,9 @@ class PodSandboxes:
     def _not_created(self, pod: Pod, text: str) -> NoSandboxError:
         """The error of a sandbox that was not created, with an event; without both if the pod is
         terminating (LIFE-130)."""
-        if self._deps.terminating(uid(pod)):
+        if self._deps.pods.terminating(uid(pod)):
             return NoSandboxError(None)
-        self._deps.metrics.started.pod_errors.inc()
+        self._deps.measures.metrics.started.pod_errors.inc()
         message = f"Failed to create pod sandbox: {text}"
         self._warn(pod, reasons.EVENT_FAILED_CREATE_SANDBOX, message)
         reason, name = reasons.CREATE_POD_SANDBOX_ERROR, pod.metadata.name or ""

@@ -101,7 +101,7 @@ class PodSync:
         with suppress(_Stop):
             await self._steps(on_sandbox_ready)
         if self.actions.create_sandbox and self.errors and has_user_namespace(self.pod):
-            self.tools.deps.metrics.started.user_namespaced_errors.inc()
+            self.tools.deps.measures.metrics.started.user_namespaced_errors.inc()
         return PodSyncResult(
             tuple(self.errors),
             self.count,
@@ -163,11 +163,11 @@ class PodSync:
         finally:
             took_ms = float(int((clock.monotonic_s() - began_s) * 1000))
             word = "true" if success else "false"
-            tools.deps.metrics.resizes.duration_ms.observe(took_ms, word)
+            tools.deps.measures.metrics.resizes.duration_ms.observe(took_ms, word)
 
     def _note_inits(self) -> None:
         """Tell who asks how long starts take of the init containers that have ended."""
-        latency = self.tools.deps.latency
+        latency = self.tools.deps.measures.latency
         if latency is None:
             return
         inits = {c.name for c in self.pod.spec.initContainers or () if not is_sidecar(c)}
@@ -298,7 +298,7 @@ class PodSync:
             self._failed_to_start(container, error)
             return False
         self.tools.reason_cache.clear(uid(self.pod), container.name)
-        latency = self.tools.deps.latency
+        latency = self.tools.deps.measures.latency
         if latency is not None and self._ends_sync(container):
             latency.init_began(uid(self.pod))
         return True
@@ -307,7 +307,7 @@ class PodSync:
         """Count a start that was tried; one that is backed off was not."""
         if error.reason != reasons.CRASH_LOOP_BACK_OFF:
             kind = container_type(self.pod, container)
-            self.tools.deps.metrics.started.container_errors.inc(kind, error.reason)
+            self.tools.deps.measures.metrics.started.container_errors.inc(kind, error.reason)
 
     def _failed_to_start(self, container: Container, error: Exception) -> None:
         """Record an unexpected exception like a failed start; the next container follows

@@ -1,5 +1,5 @@
 """Adapts pods to lightkube's types: missing fields, and fields that Kubernetes 1.36 does not have;
-and the width of integer fields. Pure.
+and the width of integer fields. No I/O.
 
 `fit_to_version` changes its argument, which was just read from a file.
 """

@@ -1,4 +1,4 @@
-"""A rate limit with bursts: client-go's flowcontrol.RateLimiter, without a clock. Pure."""
+"""A rate limit with bursts: client-go's flowcontrol.RateLimiter, without a clock. No I/O."""
 
 from __future__ import annotations
 

@@ -85,8 +85,8 @@ class NodeRegistrar:
         while not self._is_ready() and self._clock.monotonic_s() < until_s:
             await self._clock.sleep(SOON_S)
             if self._conditions and not self._is_ready():
-                await self._settings.look()
-                if not self._settings.not_ready():
+                await self._settings.runtime.look()
+                if not self._settings.health.not_ready():
                     self.hurry()
         await asyncio.Event().wait()
 
@@ -166,7 +166,7 @@ class NodeRegistrar:
         """Write the status if the Node at the API server, `before`, is not as it shall be, or if it
         was last written a report period ago. Events tell of each difference that is found, written
         or not."""
-        moved = await self._settings.pod_cidrs(cidrs)
+        moved = await self._settings.runtime.pod_cidrs(cidrs)
         after = updated_node(before, self._report(before.get("status") or {}))
         self._tell_changes(before, after)
         changed = moved or has_changed(before, after)
@@ -234,10 +234,10 @@ class NodeRegistrar:
         return NodeReport(
             facts=s.facts,
             now=format_rfc3339(self._clock.wall_ns()),
-            pressures=s.pressures(),
-            not_ready=s.not_ready(),
+            pressures=s.health.pressures(),
+            not_ready=s.health.not_ready(),
             devices=s.devices.amounts() if s.devices is not None else NO_DEVICES,
-            fields={**s.runtime(), **volumes},
+            fields={**s.runtime.fields(), **volumes},
         )
 
 

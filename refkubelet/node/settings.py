@@ -29,6 +29,36 @@ async def _no_ranges(cidrs: Sequence[str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeHealth:
+    """What speaks against the node; by default nothing."""
+
+    pressures: Callable[[], Sequence[Condition]] = _nothing
+    """The pressure conditions that the eviction manager has computed."""
+    runtime_errors: Callable[[], Sequence[str]] = _nothing
+    """Why the runtime is not ready; empty: it is."""
+    storage_errors: Callable[[], Sequence[str]] = _nothing
+    """Why volumes cannot be had; empty: they can (NODE-216.5)."""
+    shutdown_errors: Callable[[], Sequence[str]] = _nothing
+    """That the node shuts down; empty: it does not."""
+
+    def not_ready(self) -> list[str]:
+        """Why the node is not ready, the runtime's reasons first; empty: it is ready (NODE-022)."""
+        return [*self.runtime_errors(), *self.storage_errors(), *self.shutdown_errors()]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRuntime:
+    """What the node asks of its container runtime, and tells it; by default there is none."""
+
+    fields: Callable[[], Mapping[str, Any]] = lambda: NO_FIELDS
+    """Further fields of the status: features of the runtime, images (NODE-035)."""
+    pod_cidrs: Callable[[Sequence[str]], Awaitable[bool]] = _no_ranges
+    """Told the Node's pod CIDRs; returns whether they are new to the runtime (NODE-014)."""
+    look: Callable[[], Awaitable[None]] = _no_look
+    """Asks the runtime for its status, outside of the usual period."""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeSettings:
     """How the node reports, and where its status comes from."""
 
@@ -39,35 +69,18 @@ class NodeSettings:
     """The time between two updates of the status (`nodeStatusUpdateFrequency`)."""
     report_s: float = 300.0
     """An unchanged status is written again after this time (`nodeStatusReportFrequency`)."""
-    pressures: Callable[[], Sequence[Condition]] = _nothing
-    """The pressure conditions that the eviction manager has computed."""
-    runtime_errors: Callable[[], Sequence[str]] = _nothing
-    """Why the runtime is not ready; empty: it is."""
-    storage_errors: Callable[[], Sequence[str]] = _nothing
-    """Why volumes cannot be had; empty: they can (NODE-216.5)."""
-    shutdown_errors: Callable[[], Sequence[str]] = _nothing
-    """That the node shuts down; empty: it does not."""
+    random: Callable[[], float] = lambda: 0.5
+    """Draws from [0, 1), so that the nodes of a cluster do not all write at the same time."""
+    health: NodeHealth = NodeHealth()
+    runtime: NodeRuntime = NodeRuntime()
     devices: NodeDevices | None = None
     """The devices of device plugins (CG-084)."""
     volumes: NodeVolumes | None = None
     """The volumes that can be attached (NODE-217.1); None: there are none."""
-    runtime: Callable[[], Mapping[str, Any]] = lambda: NO_FIELDS
-    """Further fields of the status: features of the runtime, images (NODE-035)."""
     seen: Callable[[], Node | None] = lambda: None
     """The informer's Node; None: not yet."""
-    random: Callable[[], float] = lambda: 0.5
-    """Draws from [0, 1), so that the nodes of a cluster do not all write at the same time."""
-    pod_cidrs: Callable[[Sequence[str]], Awaitable[bool]] = _no_ranges
-    """Told the Node's pod CIDRs; returns whether they are new to the runtime (NODE-014)."""
-    look: Callable[[], Awaitable[None]] = _no_look
-    """Asks the runtime for its status, outside of the usual period."""
-
     startup: NodeStartup | None = None
     """Told of the steps to the first Ready; None: nobody asks how long they take."""
-
-    def not_ready(self) -> list[str]:
-        """Why the node is not ready, the runtime's reasons first; empty: it is ready (NODE-022)."""
-        return [*self.runtime_errors(), *self.storage_errors(), *self.shutdown_errors()]
 
 
 class NodeDevices(Protocol):

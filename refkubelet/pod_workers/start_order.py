@@ -1,4 +1,4 @@
-"""Which static pod may start: pods with the same full name take turns (LIFE-034, MIRR-002). Pure.
+"""Which static pod may start: pods with the same full name take turns (LIFE-034, MIRR-002). No I/O.
 
 An edited manifest makes a pod with the same name and a new UID; it waits until the old pod has
 finished. Upstream: pkg/kubelet/pod_workers.go: allowStaticPodStart.

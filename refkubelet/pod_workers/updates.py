@@ -1,4 +1,4 @@
-"""How an update changes the record of its pod (LIFE-031, rows 3 to 10, in that order). Pure.
+"""How an update changes the record of its pod (LIFE-031, rows 3 to 10, in that order). No I/O.
 
 `apply_update` changes only the record; `workers.py` carries out the action that it returns. What
 must never happen: a terminating pod comes back, or its grace period grows.

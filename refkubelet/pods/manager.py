@@ -1,4 +1,4 @@
-"""The pod manager: the pods that this node should run, and the mirrors of its static pods. Pure.
+"""The pod manager: the pods that this node should run, and the mirrors of its static pods. No I/O.
 
 A mirror pod is not one of the desired pods (MIRR-020). A static pod and its mirror have the same
 full name, and nothing else in common. Upstream: pkg/kubelet/pod/pod_manager.go.

@@ -38,7 +38,7 @@ class SystemLogs:
         """A file, or the list of a directory; 403 and 404 as Go's file server says."""
         path = route.parts["path"]
         try:
-            file = open_below(self.host.system_logs, path)
+            file = open_below(self.host.files.system_logs, path)
         except PermissionError:
             return error(403, "403 Forbidden")
         except (OSError, ValueError):

@@ -20,7 +20,7 @@ def build_admission(
     base: Base, resources: Resources, work: Work, upkeep: Upkeep, node: Node
 ) -> tuple[AdmitHandler, ...]:
     """In the order of LIFE-221..229."""
-    config, facts = base.config, base.deps.node_facts
+    config, facts = base.config, base.deps.node.facts
     return (
         counted(
             feasible_resizes(

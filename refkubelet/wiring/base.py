@@ -78,6 +78,44 @@ class NodePlugins:
 
 
 @dataclass(frozen=True, slots=True)
+class ThisNode:
+    """Which node the kubelet is of."""
+
+    name: str
+    """Lower case."""
+    ips: tuple[str, ...] = ()
+    """Its addresses, primary first; none standalone."""
+    facts: NodeFacts | None = None
+    """None: this kubelet does not keep the Node object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Directories:
+    """Where the kubelet keeps its files, and finds those of others."""
+
+    root: Path
+    """Its own (/var/lib/kubelet)."""
+    container_logs: Path | None = None
+    """None: no links to container logs are made."""
+    logins: LoginDirs | None = None
+    """None: the node's registry credentials are looked for in `root` alone (BACK-209)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSources:
+    """Where plug-ins of each sort come from."""
+
+    devices: PluginDirectory | None = None
+    """None: no device plugin can register (CG-084)."""
+    registrations: RegistrationSockets | None = None
+    """None: no plug-in is looked for in plugins_registry (CG-086)."""
+    csi: CsiSockets | None = None
+    """None: no CSI driver can register (NODE-216)."""
+    logins: NodePlugins | None = None
+    """None: no plug-in knows logins for registries (BACK-214)."""
+
+
+@dataclass(frozen=True, slots=True)
 class KubeletDeps:
     """What a kubelet is given from outside."""
 
@@ -88,30 +126,13 @@ class KubeletDeps:
     clock: Clock  # real or virtual
     rng: Rng  # every random choice
     ids: Ids  # every made-up name
-    node_name: str
-    """Lower case."""
-    root_dir: Path
-    """The kubelet's own directory (/var/lib/kubelet)."""
+    node: ThisNode
+    directories: Directories
     api: ApiClient | None = None
     """None: standalone."""
     network: Network | None = None
     """None: only exec probes run."""
-    host_ips: tuple[str, ...] = ()
-    """The node's addresses, primary first; none standalone."""
-    container_logs_dir: Path | None = None
-    """None: no links to container logs are made."""
-    node_facts: NodeFacts | None = None
-    """None: this kubelet does not keep the Node object."""
-    login_dirs: LoginDirs | None = None
-    """None: the node's registry credentials are looked for in `root_dir` alone (BACK-209)."""
-    credential_plugins: NodePlugins | None = None
-    """None: no plug-in knows logins for registries (BACK-214)."""
-    device_plugins: PluginDirectory | None = None
-    """None: no plugin can register (CG-084)."""
-    plugin_sockets: RegistrationSockets | None = None
-    """None: no plug-in is looked for in plugins_registry (CG-086)."""
-    csi_sockets: CsiSockets | None = None
-    """None: no CSI driver can register (NODE-216)."""
+    plugins: PluginSources = field(default_factory=PluginSources)
     shutdown_source: ShutdownSource | None = None
     """None: shutdowns of the node are not noticed (NODE-060)."""
     certificates: CertificateDeps | None = None
@@ -207,7 +228,7 @@ def build_base(config: KubeletConfiguration, deps: KubeletDeps, later: Later) ->
     recorder = QueuedEventRecorder(
         api=deps.api,
         clock=deps.clock,
-        node_name=deps.node_name,
+        node_name=deps.node.name,
         limits=SendLimits(qps=config.event_record_qps, burst=config.event_burst),
         random=deps.rng.stream("events").random,
     )
@@ -215,7 +236,7 @@ def build_base(config: KubeletConfiguration, deps: KubeletDeps, later: Later) ->
     if config.feature_gates.get(LIST_STREAMING, False):
         target = StreamedLists(target)
     metrics = KubeletMetrics()
-    metrics.node.name.set(1.0, deps.node_name)
+    metrics.node.name.set(1.0, deps.node.name)
     metrics.node.build.set(1.0, *build_labels(KUBELET_VERSION, platform_name()))
     metrics.node.cgroup_version.set(float(deps.machine.cgroup_version()))
     by_sandbox = config.feature_gates.get(STATS_FROM_CRI, False)

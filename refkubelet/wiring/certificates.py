@@ -87,7 +87,7 @@ def _client(base: Base, api: SigningApi, files: CertificateDeps) -> CertificateM
 
     settings = CertificateSettings(
         CLIENT,
-        wanted=lambda: client_of(deps.node_name),
+        wanted=lambda: client_of(deps.node.name),
         api=asked,
         forced=forced,
         renewed=files.renewed,
@@ -97,7 +97,7 @@ def _client(base: Base, api: SigningApi, files: CertificateDeps) -> CertificateM
 
 
 def _serving(base: Base, api: SigningApi, files: CertificateDeps) -> CertificateManager:
-    deps, config, facts = base.deps, base.config, base.deps.node_facts
+    deps, config, facts = base.deps, base.config, base.deps.node.facts
     key_pair = config.tls_cert_file, config.tls_private_key_file
     store = CertificateStore(
         files.directory,
@@ -109,7 +109,7 @@ def _serving(base: Base, api: SigningApi, files: CertificateDeps) -> Certificate
 
     def wanted() -> Wanted | None:
         rows = node_addresses(facts) if facts is not None else ()
-        return server_of(deps.node_name, rows, names_suffice=names_suffice)
+        return server_of(deps.node.name, rows, names_suffice=names_suffice)
 
     settings = CertificateSettings(SERVING, wanted=wanted, api=lambda: api, may_change=True)
     return CertificateManager(settings, store, deps.clock, deps.rng.stream("serving").random)

@@ -39,15 +39,15 @@ class Csi:
 def build_csi(base: Base, sources: Sources, objects: Objects | None) -> Csi | None:
     """None: standalone, or without a way to drivers, or a kubelet that keeps no Node object."""
     deps = base.deps
-    if deps.api is None or deps.csi_sockets is None or objects is None or deps.node_facts is None:
+    if deps.api is None or deps.plugins.csi is None or objects is None or deps.node.facts is None:
         return None
-    root_dir, use = str(deps.root_dir), VolumeUse()
-    node_info = CsiNodeInfo(deps.api, deps.node_name, deps.clock)
-    drivers = CsiDrivers(deps.csi_sockets, node_info)
+    root_dir, use = str(deps.directories.root), VolumeUse()
+    node_info = CsiNodeInfo(deps.api, deps.node.name, deps.clock)
+    drivers = CsiDrivers(deps.plugins.csi, node_info)
     driver_objects = CsiDriverObjects(deps.api, deps.clock, deps.rng)
     staging = Staging(root_dir, drivers, deps.clock, use=use)
     expander = Expander(
-        deps.node_name,
+        deps.node.name,
         calls=ExpandCalls(root_dir, drivers, deps.api),
         claims=deps.api,
         recorder=base.recorder,
@@ -57,11 +57,11 @@ def build_csi(base: Base, sources: Sources, objects: Objects | None) -> Csi | No
     parts = CsiParts(
         drivers=drivers,
         objects=driver_objects,
-        attachments=Attachments(deps.api, deps.node_name, sources.node),
+        attachments=Attachments(deps.api, deps.node.name, sources.node),
         use=use,
         staging=staging,
         expander=expander,
-        publishing=Publishing(root_dir, deps.node_name, deps.api, objects.tokens),
+        publishing=Publishing(root_dir, deps.node.name, deps.api, objects.tokens),
     )
     volumes = CsiVolumes(root_dir, parts, deps.clock)
     return Csi(node_info, drivers, driver_objects, volumes)

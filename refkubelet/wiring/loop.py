@@ -103,7 +103,7 @@ class _Given:
                 probes=work.probes,
                 runtime=self.runtime.manager,
                 mirrors=sources.mirrors,
-                root_dir=deps.root_dir,
+                root_dir=deps.directories.root,
                 cgroups=work.cgroups,
                 allocations=self.resources.allocation.manager,
                 users=self.runtime.users,

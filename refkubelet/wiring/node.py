@@ -13,7 +13,7 @@ from refkubelet.node.lease import LeaseSettings, NodeLease
 from refkubelet.node.oom_watcher import GATE, OomWatcher, follow_kernel_log
 from refkubelet.node.pod_cidrs import PodCidrs
 from refkubelet.node.register import NodeRegistrar
-from refkubelet.node.settings import NodeSettings
+from refkubelet.node.settings import NodeHealth, NodeRuntime, NodeSettings
 from refkubelet.node.shutdown import shutdown_groups
 from refkubelet.node.shutdown_manager import NodeShutdownManager, ShutdownDeps
 from refkubelet.node.shutdown_state import FILE_NAME
@@ -57,28 +57,27 @@ def build_node(
     config, deps = base.config, base.deps
     ranges = PodCidrs(base.client, deps.clock, config.pod_cidr)
     registrar: NodeRegistrar | None = None
-    if deps.api is not None and deps.node_facts is not None:
+    if deps.api is not None and deps.node.facts is not None:
         settings = NodeSettings(
-            facts=deps.node_facts,
+            facts=deps.node.facts,
             register=config.register_node,
             update_s=config.node_status_update_frequency_s,
             report_s=config.node_status_report_frequency_s,
-            pressures=upkeep.eviction.node_conditions,
-            runtime_errors=runtime.state.not_ready,
-            storage_errors=csi.node_info.not_ready if csi is not None else tuple,
-            shutdown_errors=shutdown.not_ready if shutdown else tuple,
+            health=NodeHealth(
+                pressures=upkeep.eviction.node_conditions,
+                runtime_errors=runtime.state.not_ready,
+                storage_errors=csi.node_info.not_ready if csi is not None else tuple,
+                shutdown_errors=shutdown.not_ready if shutdown else tuple,
+            ),
             devices=resources.devices,
             volumes=csi.volumes if csi is not None else None,
-            runtime=lambda: {**_runtime_fields(base, runtime), **upkeep.node_images.fields()},
-            random=deps.rng.stream("node status").random,
-            pod_cidrs=ranges.follow,
-            look=runtime.watch.update_runtime_up,
-            startup=NodeStartup(
-                base.metrics.node,
-                deps.clock,
-                started_ns=base.started_ns,
-                booted_ns=deps.machine.boot_time_ns(),
+            runtime=NodeRuntime(
+                fields=lambda: {**_runtime_fields(base, runtime), **upkeep.node_images.fields()},
+                pod_cidrs=ranges.follow,
+                look=runtime.watch.update_runtime_up,
             ),
+            random=deps.rng.stream("node status").random,
+            startup=_startup(base),
             seen=sources.informer.node if sources.informer is not None else lambda: None,
         )
         registrar = NodeRegistrar(deps.api, settings, base.recorder, deps.clock)
@@ -94,12 +93,18 @@ def build_node(
     )
 
 
+def _startup(base: Base) -> NodeStartup:
+    booted_ns = base.deps.machine.boot_time_ns()
+    counted, clock = base.metrics.node, base.deps.clock
+    return NodeStartup(counted, clock, started_ns=base.started_ns, booted_ns=booted_ns)
+
+
 def _lease(base: Base) -> NodeLease | None:
     deps, config = base.deps, base.config
     if deps.api is None:
         return None
     settings = LeaseSettings(
-        node_name=deps.node_name,
+        node_name=deps.node.name,
         duration_s=config.node_lease_duration_seconds,
         update_s=config.node_status_update_frequency_s,
         random=deps.rng.stream("node lease").random,
@@ -112,9 +117,9 @@ def _cached(
 ) -> CachedNode:
     deps, devices = base.deps, resources.devices
     return CachedNode(
-        name=deps.node_name,
+        name=deps.node.name,
         max_pods=base.config.max_pods,
-        facts=deps.node_facts,
+        facts=deps.node.facts,
         api=deps.api,
         informed=sources.node,
         strict_groups=lambda: runtime.state.strict_groups,
@@ -140,7 +145,7 @@ def _shutdown(base: Base, work: Work, hurry: Callable[[], None]) -> NodeShutdown
             active_pods=base.later.active_pods,
             kill_pod=work.killer.end_for_shutdown,
             tell_node_status=hurry,
-            state_file=deps.root_dir / FILE_NAME,
+            state_file=deps.directories.root / FILE_NAME,
         ),
     )
 

@@ -74,11 +74,11 @@ class CsiPlugins:
 def build_plugin_manager(base: Base, resources: Resources, csi: Csi | None) -> PluginManager | None:
     """None: there is no way to plug-ins."""
     deps = base.deps
-    if deps.plugin_sockets is None or resources.devices is None:
+    if deps.plugins.registrations is None or resources.devices is None:
         return None
     handlers: dict[str, PluginHandler] = {
         "DevicePlugin": DevicePlugins(resources.devices),
         "CSIPlugin": CsiPlugins(csi.drivers) if csi is not None else NotSupported("CSI drivers"),
         "DRAPlugin": NotSupported("DRA drivers"),
     }
-    return PluginManager(deps.root_dir, deps.plugin_sockets, handlers, deps.clock)
+    return PluginManager(deps.directories.root, deps.plugins.registrations, handlers, deps.clock)

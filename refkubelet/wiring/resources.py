@@ -60,7 +60,7 @@ def build_resources(base: Base, sources: Sources) -> Resources:
         ResourceDeps(
             clock=deps.clock,
             machine=deps.machine,
-            root_dir=deps.root_dir,
+            root_dir=deps.directories.root,
             runtime=base.client,
             active=active,
             status=later.status,
@@ -103,13 +103,13 @@ def _devices(
     affinities: Callable[[], Affinities | None],
 ) -> DeviceManager | None:
     deps, later = base.deps, base.later
-    if deps.device_plugins is None:
+    if deps.plugins.devices is None:
         return None
     return DeviceManager(
         DeviceDeps(
             deps.clock,
-            deps.device_plugins,
-            deps.root_dir,
+            deps.plugins.devices,
+            deps.directories.root,
             active_pods=later.active_pods,
             sources_ready=sources.seen.ready,
             running=lambda: running_containers(later.runtime()),
@@ -131,8 +131,8 @@ def device_health(base: Base, resources: Resources) -> Callable[[Pod, PodStatus]
 def _allocation(base: Base, sources: Sources) -> Allocation:
     deps, later = base.deps, base.later
     conditions = ResizeConditions(deps.clock)
-    actuated = _resource_state(deps.root_dir / ACTUATED_FILE)
-    allocated = _resource_state(deps.root_dir / ALLOCATED_FILE)
+    actuated = _resource_state(deps.directories.root / ACTUATED_FILE)
+    allocated = _resource_state(deps.directories.root / ALLOCATED_FILE)
     manager = AllocationManager(
         allocated,
         AllocationDeps(

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 
 from refkubelet.config import ConfigError
 from refkubelet.container_manager.cgroups.build import before_the_first_pod
-from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_deps import (
+    ApiReaders,
+    Measures,
+    NodeShares,
+    PodFacts,
+    RuntimeDeps,
+)
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.gc import ContainerDeletor
 from refkubelet.kuberuntime.images.callers import Callers
@@ -124,44 +130,45 @@ def _deps(
     login_plugins: CredentialPlugins | None,
 ) -> RuntimeDeps:
     deps = base.deps
+    later = base.later
     return RuntimeDeps(
         clock=deps.clock,
         ids=deps.ids,
         events=base.recorder,
-        objects=variables,
         network=deps.network,
-        terminating=base.later.is_terminating,
-        give_way=base.later.give_way,
-        last_status=base.later.status,
-        secrets=objects.of_pods if objects is not None else None,
         login_plugins=login_plugins,
-        claims=deps.api,
-        devices=resources.devices,
-        placements=resources.managers,
-        actuated=resources.allocation.actuated,
-        pod_cgroups=base.later.cgroups,
-        spans=deps.spans,
-        runtimes=pod_runtimes,
-        mounts=deps.mounts,
-        claimed=lambda pod_uid: base.later.volumes().claimed(pod_uid),
-        metrics=base.metrics,
-        latency=base.latency,
+        api=ApiReaders(variables, objects.of_pods if objects is not None else None, deps.api),
+        pods=PodFacts(
+            terminating=later.is_terminating,
+            give_way=later.give_way,
+            last_status=later.status,
+            claimed=lambda pod_uid: later.volumes().claimed(pod_uid),
+        ),
+        node=NodeShares(
+            devices=resources.devices,
+            placements=resources.managers,
+            runtimes=pod_runtimes,
+            actuated=resources.allocation.actuated,
+            pod_cgroups=later.cgroups,
+            mounts=deps.mounts,
+        ),
+        measures=Measures(base.metrics, base.latency, deps.spans),
     )
 
 
 def _users(base: Base) -> UserNamespaces:
     config = base.config
     try:
-        return UserNamespaces(base.deps.root_dir, ids_per_pod(config), config.max_pods)
+        return UserNamespaces(base.deps.directories.root, ids_per_pod(config), config.max_pods)
     except UserNamespaceError as error:
         raise ConfigError(str(error)) from None
 
 
 def _login_plugins(base: Base, objects: Objects | None) -> CredentialPlugins | None:
     deps = base.deps
-    if deps.credential_plugins is None:
+    if deps.plugins.logins is None:
         return None
-    settings = deps.credential_plugins
+    settings = deps.plugins.logins
     callers = Callers(deps.api, objects.tokens) if objects is not None else Callers()
     return CredentialPlugins(
         settings.config.providers,
@@ -179,13 +186,13 @@ def _login_plugins(base: Base, objects: Objects | None) -> CredentialPlugins | N
 def _options(base: Base) -> RuntimeOptions:
     deps = base.deps
     around = Surroundings(
-        node_name=deps.node_name,
-        node_ips=deps.host_ips,
+        node_name=deps.node.name,
+        node_ips=deps.node.ips,
         has_api=deps.api is not None,
-        root_dir=deps.root_dir,
-        container_logs_dir=deps.container_logs_dir,
-        allocatable=deps.node_facts.allocatable if deps.node_facts else {},
-        login_dirs=deps.login_dirs,
+        root_dir=deps.directories.root,
+        container_logs_dir=deps.directories.container_logs,
+        allocatable=deps.node.facts.allocatable if deps.node.facts else {},
+        login_dirs=deps.directories.logins,
     )
     return runtime_options(base.config, deps.machine, around)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from refkubelet.config.encode import as_v1beta1
 from refkubelet.container_manager.cgroups.node_config import pod_cgroup_of
@@ -18,7 +17,7 @@ from refkubelet.server.access.authentication import RequestAuthenticator
 from refkubelet.server.access.authorization import authorizer_of
 from refkubelet.server.access.gate import Gate
 from refkubelet.server.access.reviews import Reviews
-from refkubelet.server.common.host import ServerHost
+from refkubelet.server.common.host import ServedFiles, ServedPages, ServedPods, ServerHost
 from refkubelet.server.pages import cadvisor_metrics, cgroup_metrics
 from refkubelet.server.port import Port, main_port, read_only_port
 from refkubelet.sync_loop.loop import SyncLoop
@@ -68,7 +67,7 @@ class Servers:
         return main_port(
             config,
             self.host,
-            Gate(authenticator, authorizer, deps.node_name, fine_grained=fine_grained),
+            Gate(authenticator, authorizer, deps.node.name, fine_grained=fine_grained),
         )
 
     @cached_property
@@ -78,42 +77,52 @@ class Servers:
 
 def _host(base: Base, parts: ServedParts) -> ServerHost:
     config, deps = base.config, base.deps
-    pods, statuses = parts.sources.pods, parts.work.statuses
-    manager = parts.runtime.manager
-
-    def status(pod: Pod) -> PodStatus:
-        return statuses.get(uid(pod)) or pod.status or PodStatus()
 
     def gate(name: str, default: bool) -> bool:
         return base.gate(name, default=default)
 
-    async def running() -> tuple[RuntimePod, ...]:
-        return await manager.get_pods(all_states=False)
-
     return ServerHost(
         clock=deps.clock,
-        pods=lambda: [statuses.with_status(pod) for pod in pods.pods()],
-        pod=pods.by_name,
-        static_uid=pods.translate_uid,
-        status=status,
-        running_pods=running,
         client=base.client,
         streams=StreamClient(deps.target, config.runtime_request_timeout_s, base.client.operations),
+        pods=_pods(parts),
+        pages=ServedPages(
+            metrics=_MetricsPage(parts, deps.clock).text,
+            probe_metrics=parts.work.probes.metrics.text,
+            cadvisor_metrics=_CadvisorPage(base, parts).text,
+            summary=parts.stats.summary.summary,
+            configz=lambda: as_v1beta1(config),
+        ),
+        files=ServedFiles(
+            checkpoints=str(deps.directories.root / "checkpoints"),
+            log_roots=(str(deps.directories.root), config.pod_logs_dir),
+        ),
         checks={
             "ping": lambda: None,
             "log": lambda: None,
             "syncloop": parts.loop.health_check,
         },
-        metrics=_MetricsPage(parts, deps.clock).text,
-        probe_metrics=parts.work.probes.metrics.text,
-        cadvisor_metrics=_CadvisorPage(base, parts).text,
-        summary=parts.stats.summary.summary,
-        configz=lambda: as_v1beta1(config),
-        log_roots=(str(deps.root_dir), config.pod_logs_dir),
-        checkpoints=str(Path(deps.root_dir) / "checkpoints"),
         spans=deps.spans,
         counted=base.metrics.http,
         gates=gate,
+    )
+
+
+def _pods(parts: ServedParts) -> ServedPods:
+    pods, statuses, manager = parts.sources.pods, parts.work.statuses, parts.runtime.manager
+
+    def status(pod: Pod) -> PodStatus:
+        return statuses.get(uid(pod)) or pod.status or PodStatus()
+
+    async def running() -> tuple[RuntimePod, ...]:
+        return await manager.get_pods(all_states=False)
+
+    return ServedPods(
+        all=lambda: [statuses.with_status(pod) for pod in pods.pods()],
+        by_name=pods.by_name,
+        static_uid=pods.translate_uid,
+        status=status,
+        running=running,
     )
 
 

@@ -32,11 +32,11 @@ class Sources:
 
 def build_sources(base: Base) -> Sources:
     deps, api = base.deps, base.deps.api
-    informer = NodeInformer(api, deps.node_name, deps.clock, deps.rng) if api else None
+    informer = NodeInformer(api, deps.node.name, deps.clock, deps.rng) if api else None
     access = ApiAccess(api, informer) if api and informer else None
     config = build_pod_config(
         config=base.config,
-        node_name=deps.node_name,
+        node_name=deps.node.name,
         api=access,
         recorder=base.recorder,
         clock=deps.clock,
@@ -44,7 +44,7 @@ def build_sources(base: Base) -> Sources:
         network=deps.network,
         latency=base.latency,
     )
-    mirrors = MirrorClient(api, deps.node_name, lambda: informer.node() if informer else None)
+    mirrors = MirrorClient(api, deps.node.name, lambda: informer.node() if informer else None)
     return Sources(
         pods=PodManager(),
         config=config,

@@ -34,7 +34,7 @@ def build_stats(
     config, deps, manager = base.config, base.deps, runtime.manager
     measuring = base.metrics.volumes.measuring
     files = PodFilesReader(
-        str(deps.root_dir),
+        str(deps.directories.root),
         config.pod_logs_dir,
         lambda: measuring.timed(deps.clock, COUNTED),
     )
@@ -64,8 +64,8 @@ def build_stats(
     summary = SummaryDeps(
         clock=deps.clock,
         machine=deps.machine,
-        node_name=deps.node_name,
-        root_dir=str(deps.root_dir),
+        node_name=deps.node.name,
+        root_dir=str(deps.directories.root),
         stats=pods,
         pods=sources.pods.pods,
         image_fs_info=manager.image_fs_info,

@@ -52,7 +52,7 @@ def build_upkeep(
     eviction = EvictionDeps(
         clock=deps.clock,
         observer=Observer(
-            deps.machine, str(deps.root_dir), pods_cgroup(config), may_split=is_crio(config)
+            deps.machine, str(deps.directories.root), pods_cgroup(config), may_split=is_crio(config)
         ),
         image_fs_info=runtime.manager.image_fs_info,
         stats=stats.pods,

@@ -62,16 +62,7 @@ def build_work(
 ) -> Work:
     """Raises `ContainerManagerError`."""
     deps = base.deps
-    statuses = StatusManager(
-        StatusDeps(
-            deps.clock,
-            sources.pods,
-            lambda pod_uid: workers.could_have_running_containers(pod_uid),
-            deps.api,
-            metrics=base.metrics.statuses,
-            latency=base.latency,
-        )
-    )
+    statuses = _statuses(base, sources)
     probes = _probes(base, statuses)
     cgroups = _container_manager(base, resources)
     volumes = _volumes(base, sources, objects, csi)
@@ -83,8 +74,8 @@ def build_work(
         mirrors=sources.mirrors,
         recorder=base.recorder,
         hooks=_hooks(base, resources, runtime),
-        root_dir=deps.root_dir,
-        host_ips=deps.host_ips if deps.api is not None else (),  # STAT-044
+        root_dir=deps.directories.root,
+        host_ips=deps.node.ips if deps.api is not None else (),  # STAT-044
         cgroups=cgroups,
         resizes=_resize_reports(base, resources, runtime, cgroups),
         volumes=volumes,
@@ -100,7 +91,6 @@ def build_work(
         _settings(base, resources, runtime),
     )
     killer = PodKiller(workers, base.recorder)
-    preemption = PreemptionDeps(base.later.allocated_pods, killer.preempt, base.recorder)
     return Work(
         statuses=statuses,
         probes=probes,
@@ -109,7 +99,25 @@ def build_work(
         workers=workers,
         volumes=volumes,
         killer=killer,
-        preemptor=Preemptor(preemption),
+        preemptor=_preemptor(base, killer),
+    )
+
+
+def _preemptor(base: Base, killer: PodKiller) -> Preemptor:
+    return Preemptor(PreemptionDeps(base.later.allocated_pods, killer.preempt, base.recorder))
+
+
+def _statuses(base: Base, sources: Sources) -> StatusManager:
+    deps, later = base.deps, base.later
+    return StatusManager(
+        StatusDeps(
+            deps.clock,
+            sources.pods,
+            lambda pod_uid: later.workers().could_have_running_containers(pod_uid),
+            deps.api,
+            metrics=base.metrics.statuses,
+            latency=base.latency,
+        )
     )
 
 
@@ -140,8 +148,8 @@ def _settings(base: Base, resources: Resources, runtime: RuntimeParts) -> Worker
 
 def _volumes(base: Base, sources: Sources, objects: Objects | None, csi: Csi | None) -> PodVolumes:
     deps = base.deps
-    allocatable = deps.node_facts.allocatable if deps.node_facts else {}
-    empty_dirs = EmptyDirs(str(deps.root_dir), deps.mounts)
+    allocatable = deps.node.facts.allocatable if deps.node.facts else {}
+    empty_dirs = EmptyDirs(str(deps.directories.root), deps.mounts)
     content = ContentSources(allocatable=allocatable)
     if objects is not None:
         content = ContentSources(
@@ -164,13 +172,13 @@ def _persistent(base: Base, sources: Sources, csi: Csi | None) -> PersistentVolu
     deps = base.deps
 
     def view() -> NodeView:
-        node, facts = sources.node(), deps.node_facts
+        node, facts = sources.node(), deps.node.facts
         if node is not None:
             return node_view(node)
-        return NodeView(deps.node_name, facts.labels if facts is not None else {})
+        return NodeView(deps.node.name, facts.labels if facts is not None else {})
 
     return PersistentVolumes(
-        str(deps.root_dir),
+        str(deps.directories.root),
         deps.mounts,
         recorder=base.recorder,
         fits=lambda terms: matches_terms(terms, view()),
@@ -181,7 +189,7 @@ def _persistent(base: Base, sources: Sources, csi: Csi | None) -> PersistentVolu
 def _container_manager(base: Base, resources: Resources) -> ContainerManager | None:
     """Raises `ContainerManagerError`, also where pods have no cgroups."""
     config, deps = base.config, base.deps
-    facts = deps.node_facts
+    facts = deps.node.facts
     check_reservations(config, facts.capacity if facts else machine_capacity(deps.machine))
     if not config.cgroups_per_qos:
         return None

@@ -140,7 +140,7 @@ def left_shared(node: Node, pods: Mapping[str, Asking]) -> Iterator[str]:
 def too_much(node: Node, pods: Mapping[str, Asking]) -> Iterator[str]:
     """What all that runs asks for, where the node has less of it."""
     plans = {c.pod.uid: pods[c.pod.name] for c in node.cri.containers() if is_running(c)}
-    facts = node.kubelet.deps.node_facts
+    facts = node.kubelet.deps.node.facts
     assert facts is not None
     cpu = sum(4 * plan.cpus or 1 for plan in plans.values()) * NANO // 4
     memory = sum(_bytes(plan.memory) for plan in plans.values()) * NANO

@@ -24,7 +24,7 @@ from fakekubeapi_helpers import (
     refused,
 )
 
-from fakekubeapi import FakeApi
+from fakekubeapi import FakeApi, ServerOptions
 from fakekubeapi.discovery.openapi import openapi_document
 from fakekubeapi.discovery.openapi_v2 import openapi_v2
 from fakekubeapi.resources import GROUP_VERSIONS, RESOURCES
@@ -249,7 +249,7 @@ def test_a_wrong_word_is_refused_where_it_is_written(
 
 
 async def test_so_many_requests_are_remembered() -> None:
-    api = FakeApi(request_limit=3)
+    api = FakeApi(options=ServerOptions(request_limit=3))
     for number in range(5):
         await api.request("GET", PODS, params={"limit": str(number)})
     assert [record.params["limit"] for record in api.requests()] == ["2", "3", "4"]
@@ -284,9 +284,9 @@ async def test_a_server_of_another_minor_has_the_fields_of_that_minor() -> None:
     body = pod("a")
     body["spec"]["schedulingGroup"] = {"podGroupName": "g"}  # since 1.35
     strict = {"fieldValidation": "Strict"}
-    new = FakeApi(kubernetes="1.36")
+    new = FakeApi(options=ServerOptions(kubernetes="1.36"))
     assert ok(await new.request("POST", PODS, body=body, params=strict))
-    old = FakeApi(kubernetes="1.34")
+    old = FakeApi(options=ServerOptions(kubernetes="1.34"))
     answer = await old.request("POST", PODS, body=body, params=strict)
     assert 'unknown field "spec.schedulingGroup"' in refused(answer, 400, "BadRequest")
     assert "schedulingGroup" not in ok(await old.request("POST", PODS, body=body))["spec"]

@@ -49,7 +49,7 @@ for package in ("simclock", "kubecri", "kubeobjects", "fakecri", "fakekubeapi"):
 
 REQUESTS: Final = """
 import asyncio, json
-from fakekubeapi import FakeApi
+from fakekubeapi import FakeApi, ServerOptions
 from fakekubeapi.protobuf.envelope import encode_object
 PODS = "/api/v1/namespaces/default/pods"
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"},
@@ -59,7 +59,7 @@ OTHER = {**POD, "metadata": {"name": "other"}}
 PATCH = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 async def answers():
-    api = FakeApi(field_managers=True)
+    api = FakeApi(options=ServerOptions(field_managers=True))
     yield await api.request("POST", PODS, body=json.dumps(POD).encode())
     yield await api.request("PATCH", PODS + "/web", content_type=PATCH,
                             body=json.dumps(LABEL).encode())

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import aiohttp
 
-from fakekubeapi import FakeApi
+from fakekubeapi import FakeApi, ServerOptions
 from fakekubeapi.http import serve
 from kubeobjects.schema.messages import DEFAULT_MINOR
 from simclock import Ids, Rng
@@ -102,7 +102,8 @@ class ApiSide:
 @asynccontextmanager
 async def fake_server(kubernetes: str = DEFAULT_MINOR) -> AsyncIterator[str]:
     """The URL of a fake server of the caller's own, with the API types of that minor."""
-    async with await serve(FakeApi(field_managers=True, kubernetes=kubernetes)) as server:
+    options = ServerOptions(field_managers=True, kubernetes=kubernetes)
+    async with await serve(FakeApi(options=options)) as server:
         yield server.url
 
 

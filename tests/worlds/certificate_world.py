@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from fakekubeapi import CertificateAuthority, FakeApi
+from fakekubeapi import CertificateAuthority, FakeApi, ServerOptions
 from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.certificates.deadlines import Held, Wanted
@@ -35,7 +35,8 @@ class World:
     def __init__(self, directory: Path, lasts_s: int = 100 * HOUR) -> None:
         self.directory = directory
         self.clock = the_clock()
-        self.api = FakeApi(self.clock, authority=CertificateAuthority.make(self.clock.now()))
+        authority = CertificateAuthority.make(self.clock.now())
+        self.api = FakeApi(self.clock, options=ServerOptions(authority=authority))
         self.api.signing.lasts_s = lasts_s
         self.wanted: Wanted | None = WANTED
         self.client = LightkubeApiClient.in_process(InProcessTransport(self.api))

@@ -18,7 +18,7 @@ from fakekubeapi import FakeApi
 from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
-from refkubelet.kubelet import Kubelet, KubeletDeps
+from refkubelet.kubelet import Directories, Kubelet, KubeletDeps, PluginSources, ThisNode
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.node.facts import node_facts
 from refkubelet.node.status import NodeFacts
@@ -109,13 +109,10 @@ class Node:
                 clock=self.clock,
                 rng=self._rng,
                 ids=Ids(self._rng),
-                node_name=NODE,
-                root_dir=self.directory / "root",
+                node=ThisNode(NODE, ("192.0.2.1",) if self.api else (), self._facts(config)),
+                directories=Directories(self.directory / "root"),
                 api=self._client,
-                host_ips=("192.0.2.1",) if self.api else (),
-                container_logs_dir=None,
-                node_facts=self._facts(config),
-                device_plugins=self.plugins,
+                plugins=PluginSources(self.plugins),
                 mounts=self.mounts,
                 spans=self.spans,
             ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 from unittest.mock import AsyncMock
 
@@ -26,7 +26,7 @@ from refkubelet.server.access.authorization import authorizer_of
 from refkubelet.server.access.gate import Gate
 from refkubelet.server.access.reviews import Reviews
 from refkubelet.server.common.exchange import Answer, ClientCertificate, Request
-from refkubelet.server.common.host import ServerHost
+from refkubelet.server.common.host import ServedFiles, ServedPages, ServedPods, ServerHost
 from refkubelet.server.port import Port, main_port
 from simclock import Clock, RealClock
 
@@ -72,21 +72,29 @@ def host(clock: Clock | None = None, pods: tuple[Pod, ...] = (POD,), **changes: 
     by_name = {(p.metadata.namespace, p.metadata.name): p for p in pods}
     made = ServerHost(
         clock=clock or RealClock(),
-        pods=lambda: pods,
-        pod=lambda namespace, name: by_name.get((namespace, name)),
-        static_uid=lambda uid: uid,
-        status=lambda pod: pod.status or PodStatus(),
-        running_pods=AsyncMock(return_value=()),
+        pods=ServedPods(
+            all=lambda: pods,
+            by_name=lambda namespace, name: by_name.get((namespace, name)),
+            static_uid=lambda uid: uid,
+            status=lambda pod: pod.status or PodStatus(),
+            running=AsyncMock(return_value=()),
+        ),
         client=CriClient(target),
         streams=StreamClient(target, 10),
         checks={"ping": lambda: None, "syncloop": lambda: None},
-        metrics=AsyncMock(return_value="x 1\n"),
-        probe_metrics=lambda: "p 1\n",
-        cadvisor_metrics=AsyncMock(return_value="c 1\n"),
-        summary=AsyncMock(return_value={"node": {}, "pods": []}),
-        configz=lambda: {"kind": "KubeletConfiguration"},
-        checkpoints="/nowhere/checkpoints",
+        pages=ServedPages(
+            metrics=AsyncMock(return_value="x 1\n"),
+            probe_metrics=lambda: "p 1\n",
+            cadvisor_metrics=AsyncMock(return_value="c 1\n"),
+            summary=AsyncMock(return_value={"node": {}, "pods": []}),
+            configz=lambda: {"kind": "KubeletConfiguration"},
+        ),
+        files=ServedFiles(checkpoints="/nowhere/checkpoints"),
     )
+    for group in ("pods", "pages", "files"):
+        record = getattr(made, group)
+        own = {f.name: changes.pop(f.name) for f in fields(record) if f.name in changes}
+        made = replace(made, **{group: replace(record, **own)})
     return replace(made, **changes)
 
 

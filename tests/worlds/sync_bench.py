@@ -13,7 +13,7 @@ from runtime_doubles import (
 )
 
 from refkubelet.cri.client import CriClient
-from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_deps import PodFacts, RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.kuberuntime.results import PodSyncResult
@@ -32,7 +32,7 @@ class Bench:
             root_dir=root / "kubelet", pod_logs_dir=root / "logs", container_logs_dir=None
         )
         deps = RuntimeDeps(
-            self.clock, Ids(Rng(0)), self.events, terminating=lambda pod_uid: terminating
+            self.clock, Ids(Rng(0)), self.events, pods=PodFacts(lambda pod_uid: terminating)
         )
         self.manager = RuntimeManager(CriClient(self.target), deps, options)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from fakekubeapi import CertificateAuthority, FakeApi
+from fakekubeapi import CertificateAuthority, FakeApi, ServerOptions
 from fakekubeapi.http import serve
 from refkubelet.certificates.deadlines import Wanted
 from refkubelet.certificates.pem import new_key, request_for
@@ -72,7 +72,7 @@ async def tls_api(directory: Path) -> AsyncIterator[TlsApi]:
     directory.mkdir(parents=True, exist_ok=True)
     now = RealClock().now()
     authority = CertificateAuthority.make(now)
-    api = FakeApi(RealClock(), authority=authority)
+    api = FakeApi(RealClock(), options=ServerOptions(authority=authority))
     api.signing.approve()
     (directory / "ca.crt").write_text(authority.root_pem)
     key = new_key()

@@ -36,7 +36,14 @@ from refkubelet.config.credentials.providers import GATE as SERVICE_ACCOUNT_TOKE
 from refkubelet.config.eviction_grammar import ThresholdError
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
-from refkubelet.kubelet import Kubelet, KubeletDeps, NodePlugins
+from refkubelet.kubelet import (
+    Directories,
+    Kubelet,
+    KubeletDeps,
+    NodePlugins,
+    PluginSources,
+    ThisNode,
+)
 from refkubelet.model.objects import to_dict
 from refkubelet.node.facts import node_facts
 from refkubelet.server.access.authentication import NotConfigured
@@ -123,18 +130,17 @@ class InProcessKubelet:
             clock=world.clock,
             rng=world.rng,
             ids=world.ids,
-            node_name=world.node_name,
-            root_dir=self._paths.root,
+            node=ThisNode(world.node_name, (HOST_IP,), facts),
+            directories=Directories(self._paths.root, self._paths.log_links),
             api=api,
             network=world.network,
-            host_ips=(HOST_IP,),
-            container_logs_dir=self._paths.log_links,
-            node_facts=facts,
-            credential_plugins=self._login_plugins(config),
-            device_plugins=world.device_plugins,
+            plugins=PluginSources(
+                devices=world.device_plugins,
+                registrations=world.registry,
+                csi=world.registry.csi if world.registry else InProcessCsi(),
+                logins=self._login_plugins(config),
+            ),
             certificates=CertificateDeps(self._paths.pki),
-            plugin_sockets=world.registry,
-            csi_sockets=world.registry.csi if world.registry else InProcessCsi(),
             shutdown_source=world.machine.logind,
             mounts=SimulatedMounts(),
         )

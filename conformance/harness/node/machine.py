@@ -174,24 +174,24 @@ class NodeMachine:
         writable layers; all three are one disk unless `separate_disks` was called. With
         Feature.OWN_DISK there is only `node`.
         """
-        if self._parts.disk is not None:
-            self._parts.disk.leave(free_bytes)
+        if self._parts.machine.disk is not None:
+            self._parts.machine.disk.leave(free_bytes)
         else:
-            machine, places = self._parts.runtime.machine, self._parts.places
+            machine, places = self._parts.runtime.machine, self._parts.machine.places
             fake_machine.leave_disk(machine, disk, free_bytes, places)
 
     def leave_inodes(self, free: int, *, disk: str = fake_machine.NODE) -> None:
         """Leave so many inodes of a disk free now; `disk` as for `leave_disk`."""
-        if self._parts.disk is not None:
-            self._parts.disk.leave_inodes(free)
+        if self._parts.machine.disk is not None:
+            self._parts.machine.disk.leave_inodes(free)
         else:
-            machine, places = self._parts.runtime.machine, self._parts.places
+            machine, places = self._parts.runtime.machine, self._parts.machine.places
             fake_machine.leave_inodes(machine, disk, free, places)
 
     @property
     def numbers_set(self) -> bool:
         """Whether `run_short` leaves exactly as much as it says."""
-        return self._parts.numbers_set
+        return self._parts.machine.numbers_set
 
     async def run_short(self, signal: str, left: int) -> None:
         """Make the node run short of what the signal (`memory.available`) measures, until the end
@@ -203,7 +203,7 @@ class NodeMachine:
         (EVIC-004) and takes nothing away from what pods may request. The shortage then lasts,
         whatever is evicted.
         """
-        if not self._parts.numbers_set:
+        if not self._parts.machine.numbers_set:
             await self._fall_below(signal)
             return
         resource = "inodes" if signal.endswith("inodesFree") else signal.partition(".")[0]
@@ -237,7 +237,7 @@ class NodeMachine:
         """Give images and writable layers a disk of their own (EVIC-045), with `split` the images
         alone (EVIC-046), and restart the kubelet, which looks at the disks only once (EVIC-040);
         without `restart` the case does that itself."""
-        machine, places = self._parts.runtime.machine, self._parts.places
+        machine, places = self._parts.runtime.machine, self._parts.machine.places
         fake_machine.separate_disks(machine, split=split, places=places)
         if restart:
             await self._kubelet.restart()
@@ -246,7 +246,7 @@ class NodeMachine:
         """Give images and writable layers a disk that says it has no bytes at all, as one that is
         not measured yet, and restart the kubelet."""
         machine = self._parts.runtime.machine
-        fake_machine.separate_disks(machine, split=False, places=self._parts.places)
+        fake_machine.separate_disks(machine, split=False, places=self._parts.machine.places)
         machine.filesystems[machine.image_root].capacity_bytes = 0
         await self._kubelet.restart()
 
@@ -278,24 +278,24 @@ class NodeMachine:
 
     def shut_down(self) -> None:
         """Announce that the machine is about to go down (Feature.SHUTDOWN)."""
-        self._parts.the_logind().shut_down()
+        self._parts.machine.the_logind().shut_down()
 
     def call_off_shutdown(self) -> None:
         """Announce that the machine does not go down after all (Feature.SHUTDOWN)."""
-        self._parts.the_logind().call_off()
+        self._parts.machine.the_logind().call_off()
 
     def limit_shutdown_delay(self, delay_s: float) -> None:
         """Let nothing delay a shutdown for longer, whatever the kubelet asks for
         (Feature.SHUTDOWN and NODE_RESOURCES: a kubelet process on this machine would write into
         /etc)."""
-        logind = self._parts.the_logind()
+        logind = self._parts.machine.the_logind()
         logind.delay_s, logind.stubborn = delay_s, True
 
     @property
     @looked_at
     def holds_up_shutdown(self) -> bool:
         """Whether the kubelet keeps the machine from going down now (Feature.SHUTDOWN)."""
-        return self._parts.the_logind().delayed
+        return self._parts.machine.the_logind().delayed
 
 
 def _files(path: Path) -> list[Path]:

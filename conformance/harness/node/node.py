@@ -55,7 +55,7 @@ class Node:
     @property
     def cgroups(self) -> NodeCgroups:
         """The node's cgroups. Raises RuntimeError in a case that does not need Feature.CGROUPS."""
-        return NodeCgroups(self._parts.the_cgroups(), self._watch)
+        return NodeCgroups(self._parts.machine.the_cgroups(), self._watch)
 
     @property
     def name(self) -> str:

@@ -47,6 +47,34 @@ class PluginDirectory(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineParts:
+    """What a case does to the machine of its node with; each only in cases that need it."""
+
+    logind: FakeLogind | None = None
+    """Announces shutdowns of the machine, in cases that need Feature.SHUTDOWN."""
+    cgroups: CgroupTrees | None = None
+    """The cgroups that the kubelet works in, in cases that need Feature.CGROUPS."""
+    disk: OwnDisk | FollowedDisk | None = None
+    """The disk under the kubelet's root directory, in cases that need Feature.OWN_DISK."""
+    numbers_set: bool = False
+    """Whether the machine is a fake one, whose memory, disks and process IDs can be set."""
+    places: Mapping[str, str] = field(default_factory=lambda: fake_machine.PLACES)
+    """Where the disks of a fake machine are mounted, by their names."""
+
+    def the_logind(self) -> FakeLogind:
+        """The fake logind. Raises RuntimeError in a case that does not need Feature.SHUTDOWN."""
+        if self.logind is None:
+            raise RuntimeError("this case shuts the machine down without needs=[Feature.SHUTDOWN]")
+        return self.logind
+
+    def the_cgroups(self) -> CgroupTrees:
+        """The node's cgroups. Raises RuntimeError in a case that does not need Feature.CGROUPS."""
+        if self.cgroups is None:
+            raise RuntimeError("this case looks at cgroups without needs=[Feature.CGROUPS]")
+        return self.cgroups
+
+
 @dataclass(slots=True, kw_only=True)
 class Parts:
     """What a `Node` works on; for the harness, not for cases."""
@@ -67,19 +95,10 @@ class Parts:
     """The name of the node at the API."""
     api: ApiServer | None = None
     """In cases that need Feature.API."""
-    logind: FakeLogind | None = None
-    """Announces shutdowns of the machine, in cases that need Feature.SHUTDOWN."""
-    cgroups: CgroupTrees | None = None
-    """The cgroups that the kubelet works in, in cases that need Feature.CGROUPS."""
-    disk: OwnDisk | FollowedDisk | None = None
-    """The disk under the kubelet's root directory, in cases that need Feature.OWN_DISK."""
-    numbers_set: bool = False
-    """Whether the machine is a fake one, whose memory, disks and process IDs can be set."""
-    places: Mapping[str, str] = field(default_factory=lambda: fake_machine.PLACES)
-    """Where the disks of a fake machine are mounted, by their names."""
+    machine: MachineParts = field(default_factory=MachineParts)
+    """Shutdowns, cgroups and disks."""
     plugins: PluginDirectory | None = None
     """The directory of device plugins, in cases that need Feature.DEVICE_PLUGINS."""
-
     registry: PluginRegistry | None = None
     """The sockets below plugins_registry, in cases that need Feature.DEVICE_PLUGINS."""
     manifests: ManifestUrl | None = None
@@ -104,18 +123,6 @@ class Parts:
         if self.api is None:
             raise RuntimeError("this case uses the API server without needs=[Feature.API]")
         return self.api
-
-    def the_logind(self) -> FakeLogind:
-        """The fake logind. Raises RuntimeError in a case that does not need Feature.SHUTDOWN."""
-        if self.logind is None:
-            raise RuntimeError("this case shuts the machine down without needs=[Feature.SHUTDOWN]")
-        return self.logind
-
-    def the_cgroups(self) -> CgroupTrees:
-        """The node's cgroups. Raises RuntimeError in a case that does not need Feature.CGROUPS."""
-        if self.cgroups is None:
-            raise RuntimeError("this case looks at cgroups without needs=[Feature.CGROUPS]")
-        return self.cgroups
 
     def the_plugins(self) -> PluginDirectory:
         """The directory of device plugins. Raises RuntimeError in a case that does not need

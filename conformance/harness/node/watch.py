@@ -124,8 +124,8 @@ class Watch:
     async def _pass(self, duration_s: float) -> None:
         """Let time pass; the disk under the kubelet follows its node."""
         await self._parts.clock.sleep(duration_s, slack_s=self._parts.pace.late_s)
-        if self._parts.disk is not None:
-            self._parts.disk.follow()
+        if self._parts.machine.disk is not None:
+            self._parts.machine.disk.follow()
 
     # --- reports --------------------------------------------------------------------------
 

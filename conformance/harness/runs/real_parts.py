@@ -10,7 +10,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,12 +34,12 @@ from conformance.harness.machines.cgroup_trees import (
     own_groups,
     trees_of,
 )
-from conformance.harness.machines.disks import OwnDisk, own_disk
-from conformance.harness.machines.fake_machine import PLACES, set_up
+from conformance.harness.machines.disks import own_disk
+from conformance.harness.machines.fake_machine import set_up
 from conformance.harness.machines.given.machine import GivenMachine, given_machine
 from conformance.harness.manifest_server import ServedManifests
 from conformance.harness.manifest_url import URL
-from conformance.harness.node.parts import NODE_NAME, Parts, kubelet_config
+from conformance.harness.node.parts import NODE_NAME, MachineParts, Parts, kubelet_config
 from conformance.harness.runs.choice import Choice
 from conformance.harness.runs.offered import PROCESS, wants_given_machine
 from conformance.harness.runtimes.fake import FakeRuntime
@@ -105,9 +105,8 @@ class RealEnvironment:
             elif plugin_directory is not None:
                 program = with_own_plugins(program, plugin_directory)
             own = await _of_its_own(case, program, paths, stack)
-            cgroups = own.cgroups
-            if machine is not None and Feature.CGROUPS in case.needs:
-                cgroups = trees_of(runtime.machine, config)
+            if machine is not None:
+                own = _on_given(own, case, machine, trees_of(runtime.machine, config))
             kubelet = ProcessKubelet(
                 own.program,
                 paths,
@@ -127,14 +126,10 @@ class RealEnvironment:
                 pace=pace,
                 paths=paths,
                 config=config,
-                logind=own.logind,
+                machine=own.machine,
                 plugins=plugins,
                 registry=registry,
                 manifests=manifests,
-                cgroups=cgroups,
-                disk=own.disk,
-                numbers_set=machine is not None,
-                places=PLACES if machine is None else machine.places,
             )
 
     def _program(self) -> Program:
@@ -194,9 +189,7 @@ class _Own:
     """The parts of the machine that a case has to itself, and the kubelet configured for them."""
 
     program: Program
-    disk: OwnDisk | None
-    cgroups: CgroupTrees | None
-    logind: FakeLogind | None
+    machine: MachineParts
 
 
 async def _of_its_own(
@@ -214,7 +207,16 @@ async def _of_its_own(
     if Feature.SHUTDOWN in case.needs:
         logind = FakeLogind(delay_s=NO_END_S)
         program = with_bus(program, await _system_bus(logind, paths, stack))
-    return _Own(program, disk, cgroups, logind)
+    return _Own(program, MachineParts(disk=disk, cgroups=cgroups, logind=logind))
+
+
+def _on_given(own: _Own, case: Case, machine: GivenMachine, trees: CgroupTrees) -> _Own:
+    """The same on a given machine, whose numbers can be set, and which has cgroups of its own."""
+    cgroups = trees if Feature.CGROUPS in case.needs else own.machine.cgroups
+    return replace(
+        own,
+        machine=replace(own.machine, cgroups=cgroups, numbers_set=True, places=machine.places),
+    )
 
 
 async def _given(

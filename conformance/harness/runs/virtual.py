@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from conformance.harness import limits
 from conformance.harness.api_server import ApiServer
@@ -24,12 +24,12 @@ from conformance.harness.machines.cgroup_trees import trees_of
 from conformance.harness.machines.disks import FollowedDisk
 from conformance.harness.machines.fake_machine import set_up
 from conformance.harness.manifest_url import ManifestUrl
-from conformance.harness.node.parts import NODE_NAME, Parts, kubelet_config
+from conformance.harness.node.parts import NODE_NAME, MachineParts, Parts, kubelet_config
 from conformance.harness.runs.case_run import Result, run_case
 from conformance.harness.runs.choice import Choice
 from conformance.harness.runtimes.fake import FakeRuntime
 from conformance.registry import Case, Feature
-from fakecri import cri_latency
+from fakecri import FakeNode, cri_latency
 from fakecri.deviceplugin import InProcessPlugins
 from fakecri.deviceplugin.registered import InProcessRegistry
 from fakekubeapi import FakeApi, api_latency
@@ -84,8 +84,6 @@ async def virtual_parts(
     )
     kubelet = InProcessKubelet(paths, world)
     config = kubelet_config(paths, {"enableServer": False, "healthzPort": 0, **case.node_config})
-    cgroups = trees_of(runtime.machine, config) if Feature.CGROUPS in case.needs else None
-    disk = FollowedDisk(runtime.machine, paths.root) if Feature.OWN_DISK in case.needs else None
     try:
         yield Parts(
             kubelet=kubelet,
@@ -95,17 +93,25 @@ async def virtual_parts(
             pace=limits.VIRTUAL,
             paths=paths,
             config=config,
-            cgroups=cgroups,
-            logind=runtime.machine.logind if Feature.SHUTDOWN in case.needs else None,
+            machine=_machine_parts(case, runtime.machine, paths, config),
             plugins=plugins,
             registry=registry,
-            disk=disk,
-            numbers_set=True,
             manifests=manifests,
         )
     finally:
         await kubelet.close()
         await runtime.close()
+
+
+def _machine_parts(
+    case: Case, machine: FakeNode, paths: NodePaths, config: dict[str, Any]
+) -> MachineParts:
+    return MachineParts(
+        logind=machine.logind if Feature.SHUTDOWN in case.needs else None,
+        cgroups=trees_of(machine, config) if Feature.CGROUPS in case.needs else None,
+        disk=FollowedDisk(machine, paths.root) if Feature.OWN_DISK in case.needs else None,
+        numbers_set=True,
+    )
 
 
 def _virtual_clock() -> Clock:

@@ -1,4 +1,4 @@
-"""Makes manifests of recorded calls: what RunPodSandbox and CreateContainer say of a pod. Pure.
+"""Makes manifests of recorded calls: what RunPodSandbox and CreateContainer say of a pod. No I/O.
 
 What the calls do not tell is guessed from what happened, and `guesses` says so: which containers
 are init containers, the restart policy, which probe an exec belongs to.

@@ -1,5 +1,5 @@
 """Images as volumes: what a runtime refuses, in the words of containerd 2.1, and what it tells of
-those that it mounts (CRI-099). Pure.
+those that it mounts (CRI-099). No I/O.
 
 The fake's images hold the directories of `TOP`, and the paths that their registry entry names.
 """

@@ -1,4 +1,4 @@
-"""What admission plug-ins add to every new pod: priority, and tolerations for a while. Pure.
+"""What admission plug-ins add to every new pod: priority, and tolerations for a while. No I/O.
 
 They run when a pod is created, and when it is changed other than through a subresource; after the
 API's own defaults (kubeobjects.pods.defaults).

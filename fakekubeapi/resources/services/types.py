@@ -1,5 +1,5 @@
 """What a service loses when an update changes its type: what the server gave it for the old type,
-unless the update changes that, too. Pure.
+unless the update changes that, too. No I/O.
 
 Upstream: pkg/registry/core/service/strategy.go: dropTypeDependentFields.
 """

@@ -1,4 +1,4 @@
-"""What the containers of a pod request together, and the pod's own resources made from that. Pure.
+"""What the containers of a pod request together, and the pod's own resources made of it. No I/O.
 
 Upstream: component-helpers resource: AggregateContainerRequests; pkg/apis/core/v1/defaults.go:
 defaultPodRequests, defaultHugePagePodLimits.

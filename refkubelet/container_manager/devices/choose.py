@@ -1,4 +1,4 @@
-"""Chooses the devices for a container. Pure.
+"""Chooses the devices for a container. No I/O.
 
 Devices of the pod's init containers are reused first; then those near the NUMA nodes of the hint,
 and among them the ones that the plugin prefers. Where upstream takes any of a set, the smallest IDs

@@ -138,6 +138,61 @@ class Signal(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ApiReaders:
+    """What is read from the API server; by default of a standalone kubelet, which has none."""
+
+    objects: ObjectSource | None = None
+    """None: every ConfigMap and Secret is missing."""
+    secrets: SecretReader | None = None
+    """For pull secrets; None: all of them are missing."""
+    claims: ResourceClaimReader | None = None
+    """For resource claims; None: none can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """What others know of the pod with a UID; by default nothing."""
+
+    terminating: Callable[[str], bool] = lambda pod_uid: False
+    """Whether it is terminating."""
+    give_way: Callable[[str], Signal | None] = lambda pod_uid: None
+    """Set when its running step should give way, because the pod is to end or has a shorter grace
+    period since the step began; None: nothing tells."""
+    last_status: Callable[[str], PodStatus | None] = lambda pod_uid: None
+    """Its status as last generated."""
+    claimed: Callable[[str], Mapping[str, VolumeOnNode]] = lambda pod_uid: {}
+    """Where the volumes of its claims are, by its names of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeShares:
+    """What containers get of the node."""
+
+    devices: ContainerDevices | None = None
+    """None: there are no device plugins."""
+    placements: Placements | None = None
+    """None: containers run anywhere."""
+    runtimes: PodRuntimeSource | None = None
+    """None: every pod has the default runtime handler."""
+    actuated: ResourceState | None = None
+    """The checkpoint of actuated resources (CG-060); None: it is made below the root directory."""
+    pod_cgroups: Callable[[], ResizableCgroups | None] = lambda: None
+    """Returns None if pods have no cgroups (cgroupsPerQOS false)."""
+    mounts: Mounts = field(default_factory=NoMounts)  # holds subPaths
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What is counted and timed."""
+
+    metrics: KubeletMetrics = field(default_factory=KubeletMetrics)
+    """Counts starts, pulls, hooks and resizes."""
+    latency: PodStartupLatency | None = None
+    """Told of pulls and init containers; None: nobody asks how long starts take."""
+    spans: Spans = NO_SPANS  # of garbage collection
+
+
+@dataclass(frozen=True, slots=True)
 class RuntimeDeps:
     """What the runtime manager works with."""
 
@@ -145,38 +200,11 @@ class RuntimeDeps:
     ids: Ids
     """Makes the names of termination log files."""
     events: EventRecorder  # of pods and their containers
-    objects: ObjectSource | None = None
-    """None: standalone, so every ConfigMap and Secret is missing."""
     network: Network | None = None
     """For httpGet hooks; None: they fail."""
-    terminating: Callable[[str], bool] = lambda pod_uid: False
-    """Whether the pod with that UID is terminating."""
-    give_way: Callable[[str], Signal | None] = lambda pod_uid: None
-    """Set when the running step of the pod with that UID should give way, because the pod is to end
-    or has a shorter grace period since the step began; None: nothing tells."""
-    last_status: Callable[[str], PodStatus | None] = lambda pod_uid: None
-    """The status of the pod with that UID as last generated."""
-    secrets: SecretReader | None = None
-    """For pull secrets; None: standalone, so all of them are missing."""
     login_plugins: LoginPlugins | None = None
     """None: there are none."""
-    claims: ResourceClaimReader | None = None
-    """For resource claims; None: standalone, so none can be read."""
-    devices: ContainerDevices | None = None
-    """None: there are no device plugins."""
-    runtimes: PodRuntimeSource | None = None
-    """None: every pod has the default runtime handler."""
-    placements: Placements | None = None
-    """None: containers run anywhere."""
-    actuated: ResourceState | None = None
-    """The checkpoint of actuated resources (CG-060); None: it is made below the root directory."""
-    pod_cgroups: Callable[[], ResizableCgroups | None] = lambda: None
-    """Returns None if pods have no cgroups (cgroupsPerQOS false)."""
-    mounts: Mounts = field(default_factory=NoMounts)  # holds subPaths
-    claimed: Callable[[str], Mapping[str, VolumeOnNode]] = lambda pod_uid: {}
-    """Where the volumes of claims of the pod with that UID are, by the pod's names of them."""
-    spans: Spans = NO_SPANS  # of garbage collection
-    metrics: KubeletMetrics = field(default_factory=KubeletMetrics)
-    """Counts starts, pulls, hooks and resizes."""
-    latency: PodStartupLatency | None = None
-    """Told of pulls and init containers; None: nobody asks how long starts take."""
+    api: ApiReaders = field(default_factory=ApiReaders)
+    pods: PodFacts = field(default_factory=PodFacts)
+    node: NodeShares = field(default_factory=NodeShares)
+    measures: Measures = field(default_factory=Measures)

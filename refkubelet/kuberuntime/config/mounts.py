@@ -137,12 +137,13 @@ def _mount(mount: VolumeMount, host_path: str, runtime: PodRuntime, *, read_only
 def with_users(mounts: list[Any], runtime: PodRuntime) -> list[Any]:
     """`mounts`, with the pod's ID mapping if it has a user namespace, so that files keep their
     owners in the container."""
-    if runtime.users is not None:
-        ids = cri.IDMapping(host_id=runtime.users.first, length=runtime.users.length)
-        for mount in mounts:
-            mount.uidMappings.append(ids)
-            mount.gidMappings.append(ids)
-    return mounts
+    if runtime.users is None:
+        return mounts
+    ids = cri.IDMapping(host_id=runtime.users.first, length=runtime.users.length)
+    mapped = [cri.Mount(uidMappings=[ids], gidMappings=[ids]) for _ in mounts]
+    for new, mount in zip(mapped, mounts, strict=True):
+        new.MergeFrom(mount)
+    return mapped
 
 
 def device_mounts(settings: ContainerSettings) -> list[Any]:

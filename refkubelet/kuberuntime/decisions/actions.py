@@ -98,8 +98,13 @@ def compute_pod_actions(
         return replace(keep, kill_pod=True, init_to_start=())
     if not init.initialized:
         return keep
-    regular = _Regular(pod, status, probes, actuated, ended)
-    for container in spec.containers:
+    keep = replace(keep, resizes_pod_level=resizes_pod_level(pod, pod_level))
+    return _with_regular(keep, init, _Regular(pod, status, probes, actuated, ended))
+
+
+def _with_regular(keep: PodActions, init: InitPlan, regular: _Regular) -> PodActions:
+    """With the actions for regular containers, of a pod that is initialized."""
+    for container in regular.pod.spec.containers:
         regular.look_at(container)
     ends = not regular.starts and not regular.kept  # LIFE-117: only sidecars would still run
     return replace(
@@ -110,7 +115,6 @@ def compute_pod_actions(
         containers_to_start=tuple(regular.starts),
         updates=in_order((*init.updates, *regular.updates)),
         resizes_by_restart=init.resizes_by_restart or regular.resizes_by_restart,
-        resizes_pod_level=resizes_pod_level(pod, pod_level),
     )
 
 

@@ -1,4 +1,4 @@
-"""Back-off of crash loops and image pulls: the arithmetic of an entry, and the table. Pure.
+"""Back-off of crash loops and image pulls: the arithmetic of an entry, and the table. No I/O.
 
 Crash loops (BACK-001..007, BACK-013) and image pulls (BACK-206) use the same entries with different
 reset rules. Times are wall-clock nanoseconds, because they are compared with the runtime's finish

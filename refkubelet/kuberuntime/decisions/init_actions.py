@@ -1,4 +1,4 @@
-"""Computes the actions for the init containers of a pod (LIFE-120, LIFE-121). Pure.
+"""Computes the actions for the init containers of a pod (LIFE-120, LIFE-121). No I/O.
 
 Plain init containers run to their end one by one, in spec order; sidecars (restartPolicy Always)
 start in the same order and are kept running for the pod's whole life. What must never happen: an

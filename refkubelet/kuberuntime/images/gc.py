@@ -70,7 +70,7 @@ class ImageGC:
         self._client = client
         self._machine = machine
         self._clock = deps.clock
-        self._spans = deps.spans
+        self._spans = deps.measures.spans
         self._events = deps.events
         self._policy = policy
         self._after_freeing = after_freeing

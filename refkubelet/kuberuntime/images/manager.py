@@ -123,11 +123,11 @@ class ImageManager:
         self._puller = ImagePuller(client, deps.clock, options.images)
         self._node_credentials = NodeCredentials(deps.clock, options.images.docker_config_files)
         self._plugins = deps.login_plugins
-        self._counted = deps.metrics.images
-        self._latency = deps.latency
+        self._counted = deps.measures.metrics.images
+        self._latency = deps.measures.latency
         policy = options.images.verification
         self.access = (
-            ImageAccess(client, deps.clock, options.root_dir, policy, deps.metrics.images)
+            ImageAccess(client, deps.clock, options.root_dir, policy, deps.measures.metrics.images)
             if policy
             else EveryoneMay()
         )

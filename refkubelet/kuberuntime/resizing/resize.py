@@ -72,7 +72,7 @@ class PodResize:
         self._pod = pod
         self._status = status
         self._actions = actions
-        self._cgroups = tools.deps.pod_cgroups()
+        self._cgroups = tools.deps.node.pod_cgroups()
         self._actuated_now = tools.actuated.of(pod, status)
         self._now: ResourceConfig | None = None
         self._wanted: ResourceConfig | None = None
@@ -207,7 +207,7 @@ class PodResize:
     def _placement(self, container: Container) -> Placement:
         """The placement without CPUs and memory nodes, which a resize does not change; it only says
         whether the container has exclusive CPUs (CG-031)."""
-        placements = self._tools.deps.placements
+        placements = self._tools.deps.node.placements
         if placements is None:
             return ANYWHERE
         return replace(placements.placement(self._pod, container), cpus="", memory_nodes="")

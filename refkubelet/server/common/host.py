@@ -25,24 +25,25 @@ class Summary(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServerHost:
-    """The parts of a kubelet that its servers show."""
+class ServedPods:
+    """The pods of the node, as servers see them."""
 
-    clock: Clock
-    pods: Callable[[], Sequence[Pod]]
-    """The pods with their current statuses, without mirrors (MIRR-035)."""
-    pod: Callable[[str, str], Pod | None]
+    all: Callable[[], Sequence[Pod]]
+    """Those with their current statuses, without mirrors (MIRR-035)."""
+    by_name: Callable[[str, str], Pod | None]
     """The pod of a namespace and name, never a mirror; None: there is none."""
     static_uid: Callable[[str], str]
     """The UID of the static pod for that of its mirror; any other UID as it is."""
     status: Callable[[Pod], PodStatus]
     """The status as last generated, else that of the API server."""
-    running_pods: Callable[[], Awaitable[Sequence[RuntimePod]]]
+    running: Callable[[], Awaitable[Sequence[RuntimePod]]]
     """The pods of the runtime that have something that runs. May raise `CriCallError`."""
-    client: CriClient
-    streams: StreamClient
-    checks: Checks
-    """What /healthz asks: name -> why that is not healthy, None if it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedPages:
+    """What makes the pages about the node."""
+
     metrics: Callable[[], Awaitable[str]]
     """/metrics, in the Prometheus text format."""
     probe_metrics: Callable[[], str]
@@ -53,12 +54,32 @@ class ServerHost:
     """Statistics of the node and its pods."""
     configz: Callable[[], Json]
     """The configuration as v1beta1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedFiles:
+    """Where servers read and write files."""
+
     checkpoints: str
     """Where checkpoints of containers are written."""
     log_roots: Sequence[str] = ()
     """Directories of the kubelet, whose own paths may have links."""
     system_logs: str = "/var/log"
     """What /logs/ shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerHost:
+    """The kubelet around its servers."""
+
+    clock: Clock
+    client: CriClient
+    streams: StreamClient
+    pods: ServedPods
+    pages: ServedPages
+    files: ServedFiles
+    checks: Checks
+    """What /healthz asks: name -> why that is not healthy, None if it is."""
     spans: Spans = NO_SPANS
     """Where spans of requests go."""
     counted: HttpMetrics = field(default_factory=HttpMetrics)

@@ -46,7 +46,7 @@ class ContainerLogs:
             return options
         namespace, name = route.parts["namespace"], route.parts["pod"]
         container = route.parts["container"]
-        pod = self.host.pod(namespace, name)
+        pod = self.host.pods.by_name(namespace, name)
         if pod is None:
             return text(f'pod "{name}" does not exist', 404)
         if all(c.name != container for c in all_containers(pod)):
@@ -54,7 +54,7 @@ class ContainerLogs:
         split = self.host.gates(SPLIT_STREAMS, False)
         if (refused := stream_refused(options, split_streams=split)) is not None:
             return refused
-        status, previous = self.host.status(pod), options.previous
+        status, previous = self.host.pods.status(pod), options.previous
         try:
             container_id = container_with_logs(name, status, container, previous=previous)
         except LogError as error:
@@ -73,7 +73,7 @@ class ContainerLogs:
             path=record.log_path,
             clock=self.host.clock,
             running=lambda: self._running(container_id),
-            trusted=self.host.log_roots,
+            trusted=self.host.files.log_roots,
         )
         reader = LogReader(
             source,

@@ -1,4 +1,4 @@
-"""Lines of container logs: what they say, which of them are shown, and how. Pure.
+"""Lines of container logs: what they say, which of them are shown, and how. No I/O.
 
 Two formats are read, as upstream: that of the CRI (time, stream, tags, text), and Docker's JSON. A
 line that is none of both in a file that began well is left out.

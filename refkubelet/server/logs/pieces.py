@@ -1,4 +1,4 @@
-"""Cuts a log into lines, and a line that is too long to be held into pieces. Pure.
+"""Cuts a log into lines, and a line that is too long to be held into pieces. No I/O.
 
 Runtimes cut what containers write at 16 KiB or so; how long a line may be is their configuration,
 and one without an end is what a container makes of it.

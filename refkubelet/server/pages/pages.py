@@ -31,37 +31,37 @@ class Pages:
 
     async def pods(self, request: Request, route: Route) -> Answer:
         """/pods: the pods of all sources, as a PodList."""
-        return as_json(pod_list(self.host.pods()))
+        return as_json(pod_list(self.host.pods.all()))
 
     async def running_pods(self, request: Request, route: Route) -> Answer:
         """/runningpods/: the pods that the runtime runs, as a PodList."""
-        return as_json(running_list(await self.host.running_pods()))
+        return as_json(running_list(await self.host.pods.running()))
 
     async def summary(self, request: Request, route: Route) -> Answer:
         """/stats/summary; 500 with the reason if it cannot be made."""
         short = request.every("only_cpu_and_memory") == ("true",)
         try:
-            return as_json(await self.host.summary(only_cpu_and_memory=short))
+            return as_json(await self.host.pages.summary(only_cpu_and_memory=short))
         except Exception as problem:
             log.warning("cannot make /stats/summary: %s", problem)
             return text(f"Internal Error: {problem}", 500)
 
     async def metrics(self, request: Request, route: Route) -> Answer:
         """/metrics."""
-        return _metrics(await self.host.metrics())
+        return _metrics(await self.host.pages.metrics())
 
     async def probe_metrics(self, request: Request, route: Route) -> Answer:
         """/metrics/probes."""
-        return _metrics(self.host.probe_metrics())
+        return _metrics(self.host.pages.probe_metrics())
 
     async def cadvisor_metrics(self, request: Request, route: Route) -> Answer:
         """/metrics/cadvisor."""
-        return _metrics(await self.host.cadvisor_metrics())
+        return _metrics(await self.host.pages.cadvisor_metrics())
 
     async def resource_metrics(self, request: Request, route: Route) -> Answer:
         """/metrics/resource; without a summary it says only that there was an error."""
         try:
-            summary: Json | None = await self.host.summary(only_cpu_and_memory=True)
+            summary: Json | None = await self.host.pages.summary(only_cpu_and_memory=True)
         except Exception as problem:
             log.warning("cannot make /metrics/resource: %s", problem)
             summary = None
@@ -77,7 +77,7 @@ class Pages:
 
     async def configz(self, request: Request, route: Route) -> Answer:
         """/configz: the configuration, with its defaults."""
-        return as_json({"kubeletconfig": self.host.configz()})
+        return as_json({"kubeletconfig": self.host.pages.configz()})
 
 
 def _metrics(page_text: str) -> Answer:

@@ -70,7 +70,7 @@ class Commands:
             if listed is None:
                 raise _failure(f"container {name} not found in pod {full_name(pod)}")
             pod_uid = route.parts.get("uid")
-            if pod_uid and self.host.static_uid(pod_uid) != uid(pod):
+            if pod_uid and self.host.pods.static_uid(pod_uid) != uid(pod):
                 raise _failure(f"pod {full_name(pod)} not found")
             tty = any(c.name == name and c.tty for c in all_containers(pod))
             streams = Wanted(streams.stdin, streams.stdout, streams.stderr, tty)
@@ -140,7 +140,7 @@ class Commands:
         timeout_s = int(timeouts[-1]) if timeouts else 0
         time = format_rfc3339(self.host.clock.wall_ns())
         file = f"checkpoint-{full_name(pod)}-{name}-{time}.tar"
-        place = f"{self.host.checkpoints}/{file}"
+        place = f"{self.host.files.checkpoints}/{file}"
         try:
             listed = await self._container(pod, name)
             if listed is None:
@@ -156,14 +156,14 @@ class Commands:
 
     def _pod(self, route: Route) -> Pod:
         """Raises `Refusal`."""
-        pod = self.host.pod(route.parts["namespace"], route.parts["pod"])
+        pod = self.host.pods.by_name(route.parts["namespace"], route.parts["pod"])
         if pod is None:
             raise Refusal(text(NO_POD, 404))
         return pod
 
     async def _runtime_pod(self, pod: Pod) -> RuntimePod | None:
         name, namespace = name_and_namespace(pod)
-        pods = await self.host.running_pods()
+        pods = await self.host.pods.running()
         return next((p for p in pods if (p.name, p.namespace) == (name, namespace)), None)
 
     async def _container(self, pod: Pod, name: str) -> ListedContainer | None:

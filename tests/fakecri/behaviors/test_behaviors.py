@@ -215,7 +215,7 @@ def test_options_are_the_same_as_fields_and_by_name() -> None:
     assert named == typed
     fake = FakeCRI(options=Options(images=("a:1",), runtime_name="mine"), images=("b:1",))
     assert [image.tags for image in fake.images.images.values()] == [("docker.io/library/b:1",)]
-    assert fake.core.identity.name == "mine"
+    assert fake.core.setup.identity.name == "mine"
 
 
 async def test_a_method_that_cri_does_not_have_is_a_mistake_of_the_caller() -> None:

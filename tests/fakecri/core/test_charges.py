@@ -31,16 +31,16 @@ async def agree(pods: Pods) -> None:
         used += amount
         age_s = container.age_s(node.now_ns())
         processes += container.pids_now(age_s)
-        if container.cgroup is not None:
+        if container.run.cgroup is not None:
             place = f"{PARENT}/{container.id}"
             assert int(pods.file(current, of=place)) == amount
-            assert amount == container.plan.memory_bytes(age_s)
+            assert amount == container.run.plan.memory_bytes(age_s)
             assert int(pods.file(tasks, of=place)) == container.pids_now(age_s)
             limit = container.resources.memory_limit_in_bytes
             assert amount <= (limit or 2**63)
     assert node.memory().working_set_bytes == node.base_memory_used_bytes + used
     assert node.pids().running == node.base_pids + processes + 2
-    grouped = [c.id for c in pods.cri.containers() if c.cgroup is not None]
+    grouped = [c.id for c in pods.cri.containers() if c.run.cgroup is not None]
     leaves = [path for path in directories(node) if path.startswith(("/kub", "memory/kub"))]
     assert sum(any(name in path for path in leaves) for name in grouped) == len(grouped)
     assert len(leaves) == 3 + 1 + len(grouped)  # the parents, the pause process

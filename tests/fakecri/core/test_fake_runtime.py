@@ -52,7 +52,7 @@ async def test_addresses_differ_CRI_035() -> None:
 @pytest.mark.virtual_time
 async def test_without_network_pods_fail_but_host_pods_run_CRI_130() -> None:
     fake = FakeCRI()
-    fake.core.network_ready = False
+    fake.core.network.ready = False
     answer: Any = await fake.call("Status", cri.StatusRequest())
     network = {c.type: c for c in answer.status.conditions}["NetworkReady"]
     assert (network.status, network.reason) == (False, "NetworkPluginNotReady")

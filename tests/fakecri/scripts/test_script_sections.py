@@ -57,7 +57,7 @@ def facts(fake: FakeCRI) -> dict[str, Any]:
     node = fake.node
     disk = node.filesystems["/"]
     return {
-        "name": fake.core.identity.name,
+        "name": fake.core.setup.identity.name,
         "images": sorted(tag for image in fake.images.images.values() for tag in image.tags),
         "memory": (node.memory_bytes, node.base_memory_used_bytes, node.swap_total_bytes),
         "disk": (disk.capacity_bytes, disk.base_used_bytes),
@@ -115,7 +115,7 @@ def test_arguments_count_before_the_script(script: Path) -> None:
     assert (found["name"], found["cpus"], found["memory"][0]) == ("fakecri", 9, 8 * GIB)
     assert found["images"] == ["docker.io/library/b:1"]
     by_options = FakeCRI(options=Options(script=script, runtime_version="v9"))
-    identity = by_options.core.identity
+    identity = by_options.core.setup.identity
     assert (identity.name, identity.version_of()) == ("containerd", "v9")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from fakekubeapi_helpers import MERGE_PATCH, create, ok, refused
 
-from fakekubeapi import CertificateAuthority, FakeApi, User
+from fakekubeapi import CertificateAuthority, FakeApi, ServerOptions, User
 from simclock import RealClock
 
 CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
@@ -104,7 +104,7 @@ async def test_an_approved_request_waits_without_an_authority() -> None:
 @pytest.mark.virtual_time
 async def test_an_authority_signs_what_is_approved() -> None:
     authority = CertificateAuthority.make(RealClock().now())
-    api = FakeApi(authority=authority)
+    api = FakeApi(options=ServerOptions(authority=authority))
     await create(api, CSRS, csr(expirationSeconds=3600))
     assert "certificate" not in ok(await api.request("GET", f"{CSRS}/csr-1"))["status"]
     await approve(api)
@@ -121,7 +121,7 @@ async def test_an_authority_signs_what_is_approved() -> None:
 
 @pytest.mark.virtual_time
 async def test_a_broken_request_fails_when_it_is_signed() -> None:
-    api = FakeApi(authority=CertificateAuthority.make(RealClock().now()))
+    api = FakeApi(options=ServerOptions(authority=CertificateAuthority.make(RealClock().now())))
     broken = b"-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n"
     await create(api, CSRS, csr(broken))
     await approve(api)
@@ -131,7 +131,7 @@ async def test_a_broken_request_fails_when_it_is_signed() -> None:
 
 @pytest.mark.virtual_time
 async def test_requests_of_other_signers_are_left_alone() -> None:
-    api = FakeApi(authority=CertificateAuthority.make(RealClock().now()))
+    api = FakeApi(options=ServerOptions(authority=CertificateAuthority.make(RealClock().now())))
     await create(api, CSRS, csr(signerName="example.com/mine"))
     await approve(api)
     assert "certificate" not in ok(await api.request("GET", f"{CSRS}/csr-1"))["status"]
@@ -142,7 +142,7 @@ USAGES = ["digital signature", "client auth"]
 
 
 def signing_api() -> FakeApi:
-    return FakeApi(authority=CertificateAuthority.make(RealClock().now()))
+    return FakeApi(options=ServerOptions(authority=CertificateAuthority.make(RealClock().now())))
 
 
 async def conditions(api: FakeApi, body: dict[str, Any]) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from fakekubeapi_helpers import POD_A, PODS, create, ok, pod, refused
 
-from fakekubeapi import FakeApi
+from fakekubeapi import FakeApi, ServerOptions
 from fakekubeapi.access.tokens import read, sign
 from simclock import VirtualLoop
 
@@ -212,7 +212,7 @@ async def test_pods_get_an_account_only_when_that_is_switched_on() -> None:
 
 @pytest.mark.virtual_time
 async def test_a_new_pod_gets_the_default_account_and_its_token_volume() -> None:
-    api = FakeApi(service_account_admission=True)
+    api = FakeApi(options=ServerOptions(service_account_admission=True))
     made = await create(api, PODS, pod("a"))
     assert made["spec"]["serviceAccountName"] == made["spec"]["serviceAccount"] == "default"
     (volume,) = made["spec"]["volumes"]
@@ -240,7 +240,7 @@ async def test_the_admission_can_be_switched_on_later() -> None:
 
 @pytest.mark.virtual_time
 async def test_pods_and_accounts_may_refuse_the_token() -> None:
-    api = FakeApi(service_account_admission=True)
+    api = FakeApi(options=ServerOptions(service_account_admission=True))
     made = await create(api, PODS, pod("a", automountServiceAccountToken=False))
     assert "volumes" not in made["spec"]
     account = {"metadata": {"name": "quiet"}, "automountServiceAccountToken": False}
@@ -258,7 +258,7 @@ async def test_pods_and_accounts_may_refuse_the_token() -> None:
 
 @pytest.mark.virtual_time
 async def test_a_mirror_pod_names_no_account_secret_or_token() -> None:
-    api = FakeApi(service_account_admission=True)
+    api = FakeApi(options=ServerOptions(service_account_admission=True))
     mirror = pod("m")
     mirror["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
     made = await create(api, PODS, mirror)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from fakekubeapi_helpers import CONFIGMAPS, ok
 
-from fakekubeapi import FakeApi
+from fakekubeapi import FakeApi, ServerOptions
 from fakekubeapi.apply.last_applied import LAST_APPLIED, with_last_applied
 
 APPLY = "application/apply-patch+yaml"
@@ -45,7 +45,7 @@ def test_it_is_what_was_sent_without_itself() -> None:
 
 
 async def test_an_apply_of_kubectl_brings_it_up_to_date() -> None:
-    api = FakeApi(field_managers=True)
+    api = FakeApi(options=ServerOptions(field_managers=True))
     made = {"metadata": {"name": "c", "annotations": {LAST_APPLIED: "old"}}, "data": {"a": "1"}}
     ok(await api.request("POST", CONFIGMAPS, body=made))
     applied: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap"}

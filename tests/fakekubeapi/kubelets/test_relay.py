@@ -18,7 +18,7 @@ import pytest
 from aiohttp import web
 from fakekubeapi_helpers import NODES, PODS, create, pod
 
-from fakekubeapi import CertificateAuthority, FakeApi
+from fakekubeapi import CertificateAuthority, FakeApi, ServerOptions
 from fakekubeapi.access.serving import kubelet_client_pem, server_context
 from fakekubeapi.http import serve
 from fakekubeapi.kubelets.options import CredentialsError, KubeletOptions
@@ -100,7 +100,7 @@ async def world(options: KubeletOptions | None = None, **more: Any) -> AsyncIter
     site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
     await site.start()
     kubelet.port = runner.addresses[0][1]
-    api = FakeApi(kubelets=options)
+    api = FakeApi(options=ServerOptions(kubelets=options or KubeletOptions()))
     status = {
         "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet.port}},

@@ -7,7 +7,7 @@ import pytest
 from fakekubeapi_causes import STORAGE, SUBDOMAIN, Causes, change, check, named
 from fakekubeapi_helpers import create, get, ok, patch, refused
 
-from fakekubeapi import FakeApi
+from fakekubeapi import FakeApi, ServerOptions
 from fakekubeapi.resources import find_resource
 from fakekubeapi.resources.printers import to_table
 
@@ -49,7 +49,7 @@ async def test_a_driver_keeps_what_it_says_but_for_what_is_off() -> None:
         "serviceAccountTokenInSecrets": False,
         "nodeAllocatableUpdatePeriodSeconds": 10,
     }
-    api = FakeApi(field_managers=True)
+    api = FakeApi(options=ServerOptions(field_managers=True))
     made = await create(api, DRIVERS, named({**spec, "preventPodSchedulingIfMissing": True}))
     assert made["spec"] == spec
     (entry,) = made["metadata"]["managedFields"]
@@ -233,7 +233,7 @@ async def test_of_a_registered_driver_only_its_limit_changes() -> None:
 
 
 async def test_who_applies_a_driver_of_a_csinode_owns_it() -> None:
-    api = FakeApi(field_managers=True)
+    api = FakeApi(options=ServerOptions(field_managers=True))
     kind = {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode"}
     for name in ("d", "e"):
         body = {**kind, **named({"drivers": [{"name": name, "nodeID": "n"}]})}

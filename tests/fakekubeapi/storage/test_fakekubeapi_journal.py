@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from fakekubeapi_helpers import CONFIGMAPS, configmap, create, get, ok, patch, refused
 
-from fakekubeapi import FakeApi
+from fakekubeapi import FakeApi, ServerOptions
 from fakekubeapi.cli import main
 from fakekubeapi.storage import journal
 from fakekubeapi.storage.journal import DataError
@@ -25,7 +25,7 @@ JOURNAL = "journal.jsonl"
 
 async def written(directory: Path) -> dict[str, Any]:
     """The list of what a server has that changed an object and removed one."""
-    api = FakeApi(data=directory, field_managers=True)
+    api = FakeApi(options=ServerOptions(data=directory, field_managers=True))
     await create(api, CONFIGMAPS, configmap("a"))
     await create(api, CONFIGMAPS, configmap("b"))
     ok(await patch(api, f"{CONFIGMAPS}/a", {"data": {"k": "2"}}))
@@ -37,7 +37,7 @@ async def written(directory: Path) -> dict[str, Any]:
 
 async def test_a_restart_loses_nothing(tmp_path: Path) -> None:
     before = await written(tmp_path / "made")
-    api = FakeApi(data=tmp_path / "made")
+    api = FakeApi(options=ServerOptions(data=tmp_path / "made"))
     assert await get(api, CONFIGMAPS) == before
     made = await create(api, CONFIGMAPS, configmap("c"))
     assert int(made["metadata"]["resourceVersion"]) > int(before["metadata"]["resourceVersion"])
@@ -47,7 +47,7 @@ async def test_a_restart_loses_nothing(tmp_path: Path) -> None:
 async def test_watches_go_on_over_a_restart(tmp_path: Path) -> None:
     before = await written(tmp_path)
     version = int(before["metadata"]["resourceVersion"])
-    api = FakeApi(data=tmp_path)
+    api = FakeApi(options=ServerOptions(data=tmp_path))
     params = {"resourceVersion": str(version - 2), "timeoutSeconds": "1"}
     events = [event async for event in api.watch(CONFIGMAPS, params=params)]
     assert [(e["type"], e["object"]["metadata"]["name"]) for e in events] == [
@@ -60,11 +60,11 @@ async def test_watches_go_on_over_a_restart(tmp_path: Path) -> None:
 
 async def test_what_was_compacted_stays_forgotten(tmp_path: Path) -> None:
     before = await written(tmp_path)
-    api = FakeApi(data=tmp_path)
+    api = FakeApi(options=ServerOptions(data=tmp_path))
     api.compact()
     api.close()
     lines = (tmp_path / JOURNAL).read_text().splitlines()
-    api = FakeApi(data=tmp_path)
+    api = FakeApi(options=ServerOptions(data=tmp_path))
     assert len(lines) == 1 + len(api.store._objects)
     assert await get(api, CONFIGMAPS) == before
     version = str(int(before["metadata"]["resourceVersion"]) - 1)
@@ -77,14 +77,14 @@ async def test_a_long_journal_is_written_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journal, "_REWRITE_AT", -100)
-    api = FakeApi(data=tmp_path)
+    api = FakeApi(options=ServerOptions(data=tmp_path))
     for number in range(50):
         await api.request("PUT", f"{CONFIGMAPS}/a", body=configmap("a", n=str(number)))
         if number == 0:
             await create(api, CONFIGMAPS, configmap("a"))
     before = await get(api, CONFIGMAPS)
     api.close()
-    again = FakeApi(data=tmp_path)
+    again = FakeApi(options=ServerOptions(data=tmp_path))
     assert await get(again, CONFIGMAPS) == before
     assert again.store.revision == api.store.revision
     again.close()
@@ -98,13 +98,13 @@ async def test_a_torn_last_line_is_dropped_with_a_warning(
     with (tmp_path / JOURNAL).open("ab") as file:
         file.write(b'{"revision":99,"key":["conf' + b"x" * 5000)
     with caplog.at_level(logging.WARNING):
-        api = FakeApi(data=tmp_path)
+        api = FakeApi(options=ServerOptions(data=tmp_path))
     assert "the last line is torn, 5027 bytes dropped" in caplog.text
     assert await get(api, CONFIGMAPS) == before
     await create(api, CONFIGMAPS, configmap("c"))
     api.close()
     assert (tmp_path / JOURNAL).read_bytes().endswith(b"\n")
-    FakeApi(data=tmp_path).close()
+    FakeApi(options=ServerOptions(data=tmp_path)).close()
 
 
 @pytest.mark.parametrize(
@@ -120,18 +120,18 @@ async def test_a_torn_last_line_is_dropped_with_a_warning(
 def test_what_cannot_be_read(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / JOURNAL).write_text(text)
     with pytest.raises(DataError) as refusal:
-        FakeApi(data=tmp_path)
+        FakeApi(options=ServerOptions(data=tmp_path))
     assert words in str(refusal.value)
     assert "name another" in str(refusal.value)
     assert (tmp_path / JOURNAL).read_text() == text
 
 
 def test_a_directory_has_one_server(tmp_path: Path) -> None:
-    api = FakeApi(data=tmp_path)
+    api = FakeApi(options=ServerOptions(data=tmp_path))
     with pytest.raises(DataError, match="another fakekubeapi uses"):
-        FakeApi(data=tmp_path)
+        FakeApi(options=ServerOptions(data=tmp_path))
     api.close()
-    FakeApi(data=tmp_path).close()
+    FakeApi(options=ServerOptions(data=tmp_path)).close()
 
 
 def test_a_directory_that_cannot_be_made(
@@ -147,7 +147,7 @@ def test_a_directory_that_cannot_be_made(
 async def test_what_cannot_be_kept_does_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    api = FakeApi(data=tmp_path)
+    api = FakeApi(options=ServerOptions(data=tmp_path))
     made = await create(api, CONFIGMAPS, configmap("a"))
 
     def full(number: int) -> None:
@@ -161,7 +161,7 @@ async def test_what_cannot_be_kept_does_not_count(
     await create(api, CONFIGMAPS, configmap("c"))
     before = await get(api, CONFIGMAPS)
     api.close()
-    again = FakeApi(data=tmp_path)
+    again = FakeApi(options=ServerOptions(data=tmp_path))
     assert await get(again, CONFIGMAPS) == before
     again.close()
 
@@ -170,9 +170,9 @@ async def test_what_cannot_be_kept_does_not_count(
 def test_a_killed_server_has_kept_what_it_answered(tmp_path: Path) -> None:
     script = (
         "import asyncio, sys, pathlib\n"
-        "from fakekubeapi import FakeApi\n"
+        "from fakekubeapi import FakeApi, ServerOptions\n"
         "async def main():\n"
-        "    api = FakeApi(data=pathlib.Path(sys.argv[1]))\n"
+        "    api = FakeApi(options=ServerOptions(data=pathlib.Path(sys.argv[1])))\n"
         "    for n in range(10000):\n"
         "        body = {'metadata': {'name': f'c{n}'}}\n"
         "        await api.request('POST', '/api/v1/namespaces/default/configmaps', body=body)\n"
@@ -188,7 +188,7 @@ def test_a_killed_server_has_kept_what_it_answered(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
         last = [line for line in process.stdout.read().splitlines() if line]
     answered = int(last[-1]) if last else 5
-    api = FakeApi(data=tmp_path)
+    api = FakeApi(options=ServerOptions(data=tmp_path))
     names = {key.name for key in api.store.keys("configmaps", "default")}
     api.close()
     assert {f"c{n}" for n in range(answered + 1)} <= names

@@ -20,7 +20,7 @@ from fakekubeapi_helpers import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakekubeapi import ApiUnreachable, FakeApi
+from fakekubeapi import ApiUnreachable, FakeApi, ServerOptions
 from fakekubeapi.storage.selectors import label_selector
 from simclock import NothingToWaitFor, run_virtual
 
@@ -162,7 +162,7 @@ def gone(events: list[dict[str, Any]]) -> None:
 
 
 async def test_a_forgotten_version_is_410() -> None:
-    api = FakeApi(history=3)
+    api = FakeApi(options=ServerOptions(history=3))
     version = (await get(api, CONFIGMAPS))["metadata"]["resourceVersion"]
     for number in range(5):
         await create(api, CONFIGMAPS, configmap(f"c{number}"))
@@ -230,7 +230,7 @@ async def test_a_streaming_list_waits_three_seconds_for_its_version() -> None:
 
 
 async def test_bookmarks_come_in_between_and_at_the_end() -> None:
-    api, loop = FakeApi(bookmark_every_s=60), asyncio.get_running_loop()
+    api, loop = FakeApi(options=ServerOptions(bookmark_every_s=60)), asyncio.get_running_loop()
     await create(api, CONFIGMAPS, configmap("c"))
     events: list[tuple[float, str]] = []
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from fakekubeapi_helpers import CONFIGMAPS, configmap, create, get, ok
 
-from fakekubeapi import FakeApi, Response
+from fakekubeapi import FakeApi, Response, ServerOptions
 
 pytestmark = pytest.mark.virtual_time
 APPLY = "application/apply-patch+yaml"
@@ -49,6 +49,6 @@ async def test_objects_have_no_managers_until_they_are_applied() -> None:
 
 
 async def test_an_api_without_a_user_agent_writes_as_unknown() -> None:
-    api = FakeApi(field_managers=True)
+    api = FakeApi(options=ServerOptions(field_managers=True))
     made = await create(api, CONFIGMAPS, configmap("c"))
     assert [entry["manager"] for entry in made["metadata"]["managedFields"]] == ["unknown"]

@@ -233,7 +233,7 @@ async def test_what_a_large_file_lacks_is_written_when_the_kubelet_ends_CG_060(
         (pod,) = node.shown()
         await node.stop()
         for name in (ALLOCATED_FILE, ACTUATED_FILE):
-            state = ResourceState(node.kubelet.deps.root_dir / name)
+            state = ResourceState(node.kubelet.deps.directories.root / name)
             assert state.container(uid_of(pod), "main") is not None, name
 
 

@@ -20,7 +20,7 @@ from refkubelet.events.queued_recorder import QueuedEventRecorder
 from refkubelet.eviction.manager import PressureCondition
 from refkubelet.model.objects import Node, ObjectMeta
 from refkubelet.node.register import NodeRegistrar, _Latest
-from refkubelet.node.settings import NodeSettings
+from refkubelet.node.settings import NodeHealth, NodeRuntime, NodeSettings
 from refkubelet.node.status import (
     NodeFacts,
     default_labels,
@@ -61,13 +61,10 @@ class World:
         settings = NodeSettings(
             FACTS,
             register=register,
-            pressures=lambda: self.pressures,
-            runtime_errors=lambda: self.not_ready,
-            runtime=lambda: self.told,
+            health=NodeHealth(lambda: self.pressures, lambda: self.not_ready),
+            runtime=NodeRuntime(lambda: self.told, self.told_ranges, self.look),
             random=lambda: self.drawn,
-            look=self.look,
             seen=self.informer.node,
-            pod_cidrs=self.told_ranges,
         )
         self.registrar = NodeRegistrar(self.client, settings, self.recorder, loop.clock)
         self._runs: list[asyncio.Task[None]] = []

@@ -42,7 +42,7 @@ async def kubelet(tmp_path: Path) -> AsyncIterator[tuple[Node, int]]:
     container = ListedContainer(node.container, "c", ContainerState.RUNNING)
     sandbox = ListedSandbox(node.sandbox, SandboxState.READY)
     running = RuntimePod("u", "web-n1", "default", (sandbox,), (container,))
-    served = host(pods=(POD,), target=node.fake, running_pods=AsyncMock(return_value=(running,)))
+    served = host(pods=(POD,), target=node.fake, running=AsyncMock(return_value=(running,)))
     make_authority(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "ca.crt", tmp_path / "ca.key")

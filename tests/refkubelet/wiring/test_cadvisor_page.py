@@ -16,7 +16,7 @@ async def test_limits_are_shown_as_the_cgroups_have_them_SRV_034(tmp_path: Path)
         limits = {"limits": {"cpu": "50m", "memory": "64Mi"}}
         node.apply(manifest(containers=[{"name": "c", "image": "i", "resources": limits}]))
         await node.clock.sleep(10)
-        text = await node.kubelet.servers.host.cadvisor_metrics()
+        text = await node.kubelet.servers.host.pages.cadvisor_metrics()
     rows = [line for line in text.splitlines() if 'container="c"' in line]
     found = {row.partition("{")[0]: float(row.rpartition("} ")[2].split()[0]) for row in rows}
     assert found["container_spec_memory_limit_bytes"] == 64 << 20

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from certificate_world import CSRS, HOUR, WANTED, World
 
-from fakekubeapi import FakeApi
+from fakekubeapi import FakeApi, ServerOptions
 from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.certificates.deadlines import Wanted
@@ -33,8 +33,7 @@ def built(world: World, config: KubeletConfiguration, **certificates: Any) -> Ce
         certificates=CertificateDeps(world.directory, **certificates),
         clock=world.clock,
         rng=Rng(1),
-        node_name="n",
-        node_facts=facts,
+        node=SimpleNamespace(name="n", facts=facts),
     )
     gates = config.feature_gates
     gate = lambda name, default: gates.get(name, default)  # noqa: E731
@@ -58,7 +57,7 @@ async def test_the_first_is_asked_for_with_bootstrap_credentials_and_the_next_wi
 ) -> None:
     world = World(tmp_path, lasts_s=HOUR)
     world.api.signing.approve()
-    first = FakeApi(world.clock, authority=world.api.authority)
+    first = FakeApi(world.clock, options=ServerOptions(authority=world.api.authority))
     first.signing.approve()
     first.signing.lasts_s = HOUR
     bootstrap = LightkubeApiClient.in_process(InProcessTransport(first))

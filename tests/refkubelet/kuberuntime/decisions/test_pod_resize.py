@@ -14,7 +14,7 @@ from runtime_doubles import Events, Failure, Probes, ScriptedTarget, record, sta
 
 from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.cri.client import CriClient
-from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_deps import NodeShares, RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.decisions.pod_resize import (
     LowerLimits,
@@ -241,7 +241,10 @@ class Bench:
         self.cgroups = Cgroups(now, wanted)
         self.target = ScriptedTarget(**answers)
         deps = RuntimeDeps(
-            virtual_loop().clock, Ids(Rng(0)), Events(), pod_cgroups=lambda: self.cgroups
+            virtual_loop().clock,
+            Ids(Rng(0)),
+            Events(),
+            node=NodeShares(pod_cgroups=lambda: self.cgroups),
         )
         options = RuntimeOptions(root_dir=root, pod_logs_dir=root / "logs", container_logs_dir=None)
         self.manager = RuntimeManager(CriClient(self.target), deps, options)

@@ -239,8 +239,7 @@ class FakeApi:
 
     @property
     def signing(self) -> Signing:
-        """Which certificate requests are approved or denied without anybody's doing; none at
-        first."""
+        """Which certificate requests the server approves or denies by itself; at first none."""
         return self._access.signing
 
     def admit_service_accounts(self) -> None:
@@ -251,8 +250,8 @@ class FakeApi:
         self._dispatcher.complete_namespaces()
 
     def client_of(self, authorization: str) -> User:
-        """Who sends a request with this header `Authorization`: the user or service account of a
-        known token, else an administrator, as this server asks nobody who they are."""
+        """The client of a request with this header `Authorization`: the user or service account of
+        a known token, else an administrator, because this server does not authenticate."""
         scheme, _, token = authorization.strip().partition(" ")
         if scheme.lower() != "bearer":
             return ADMIN

@@ -52,14 +52,15 @@ def decode_body(
     expected: tuple[str, str] = ("", ""),
     schema: Schema | None = None,
 ) -> Any:
-    """A copy of a request's body that nothing else refers to; bytes are decoded, None (no
-    body) stays None.
+    """A copy of a request body that shares nothing with others. Bytes are decoded; None (no body)
+    stays None.
 
-    `content_type` counts for bytes only; for a PATCH it has to be one of `PATCH_TYPES`, else it is
-    JSON, YAML, protobuf or empty. `expected`: apiVersion and kind of a body that does not tell
-    (protobuf needs them, and refusals name them); `schema`: the types of the minor that is served.
-    Raises: StatusError 415 for another type, 400 that says where the text is broken or that it is
-    nested too deeply."""
+    `content_type` matters for bytes only; for a PATCH it has to be one of `PATCH_TYPES`, else it is
+    JSON, YAML, protobuf or empty. `expected`: apiVersion and kind for a body that does not name
+    them (protobuf needs them, and refusals name them). `schema`: the types of the minor that is
+    served. Raises: StatusError 415 for another content type; 400, with the place, for a broken text
+    or one that is nested too deeply.
+    """
     if not isinstance(body, bytes):
         require_shallow(body)
         return copy_json(body)

@@ -32,11 +32,12 @@ QUIET_S: Final = 30.0
 """How long a single step may take before the work counts as lost."""
 POLITE: Final = 200
 PAUSE_S: Final = 0.0005
-"""After so many steps a thread makes a pause: the interpreter is the loop's for so long."""
+"""After every `POLITE` steps a thread pauses for `PAUSE_S`, and the loop has the interpreter."""
 WAITS: Final = 2
-"""In so many waits `quiet_s` is divided: one may end at once, after the host stood still."""
+"""The number of waits into which `quiet_s` is divided: one of them may end at once, when the host
+stood still."""
 LEAVE_S: Final = 1.0
-"""How long one that was called off may take to finish its step before nobody waits for it."""
+"""How long work that was called off may take to finish its step; then nobody waits for it."""
 
 _lost: set[_Work[Any]] = set()  # whose threads still waited when they were left
 

@@ -26,8 +26,8 @@ waits, the time goes on to the program's next timer.
   --clock-page FILE  share the time with the other programs and loops that name this file;
                      it is made if there is none
   --stats            tell at the end how much time has passed, on standard error
-  --join FILE        become the program (same process ID) in the time of that page; somebody else
-                     moves the time on
+  --join FILE        become the program (same process ID) in the time of that page; another
+                     member moves the time on
 
 Exit code: that of the program; 128 and the number of the signal that killed it; 2 when the program
 or this machine cannot be in warped time.

@@ -1,6 +1,6 @@
-"""Moves a time on when all of its members wait, and wakes the members it came for.
+"""Moves a time on when all of its members wait, and wakes the members whose instant has come.
 
-All of it is done by one process, the one that leads the page.
+One process does all of it: the one that leads the page.
 """
 
 from __future__ import annotations
@@ -54,11 +54,13 @@ class Jumper:
         self._wakers.clear()
 
     def move(self, until_ns: int = NEVER, nothing_came: Callable[[], bool] | None = None) -> bool:
-        """Jump if nobody works: to the next instant that a member waits for, at most to `until_ns`.
+        """Jump, if nobody works, to the next instant that a member waits for, at most to
+        `until_ns`.
 
-        `nothing_came`: asked after the look, whether the loop that calls still has nothing to do;
-        what others sent it just before they began to wait is their work. Returns whether nobody
-        worked and there was such an instant. Raises: CannotWarp."""
+        `nothing_came`: called after the look; whether the calling loop still has nothing to do.
+        (Another member may have sent it something just before it began to wait.) Returns whether
+        nobody worked and there was such an instant. Raises: CannotWarp.
+        """
         self.looks += 1
         due = self._watch.all_due()
         if due is None:
@@ -78,8 +80,8 @@ class Jumper:
         return True
 
     def wake_due(self) -> int:
-        """For a time that only passes faster: wake the programs that wait for an instant that has
-        come. Returns the next instant, NEVER if there is none. Raises: CannotWarp."""
+        """For a time that only passes faster: wake the programs whose instant has come. Returns the
+        next instant that a program waits for, NEVER if none does. Raises: CannotWarp."""
         self.looks += 1
         due = self._watch.programs_due()
         now_ns = self._page.monotonic_ns()

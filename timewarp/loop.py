@@ -27,7 +27,7 @@ Ready = list[tuple[selectors.SelectorKey, int]]
 FIRST_PAUSE_S: Final = 0.00003
 LONGEST_PAUSE_S: Final = 0.005
 SLOWER: Final = 1.4
-"""While others work, each pause between two looks is so many times the one before."""
+"""The factor by which pauses between two looks grow while other members work."""
 LEAD_AGAIN_S: Final = 0.1
 """How often a loop that does not lead asks whether it does now, in real seconds."""
 MOST_FOR_SELECT: Final = 1024
@@ -51,8 +51,8 @@ class WarpedClock(Clock):
         return self.now().astimezone()
 
     async def sleep(self, duration_s: float, *, slack_s: float = 0.0) -> None:
-        """See `Clock.sleep`. Of a loop that leads the page the sleep ends at the first instant
-        after `duration_s` to which the time jumps for somebody else."""
+        """See `Clock.sleep`. If the loop leads the page, the sleep ends at the first instant after
+        `duration_s` to which the time jumps for another member."""
         loop = asyncio.get_running_loop()
         if slack_s > 0 and isinstance(loop, WarpedLoop):
             await loop.sleep(duration_s, slack_s)
@@ -61,7 +61,8 @@ class WarpedClock(Clock):
 
 
 class _WarpedSelector(selectors.EpollSelector):
-    """Waits for descriptors in real time for what the loop asks in the page's."""
+    """Waits for descriptors in real time, where the loop asks for durations in the time of the
+    page."""
 
     def __init__(self, page: TimePage) -> None:
         super().__init__()
@@ -99,7 +100,8 @@ class _WarpedSelector(selectors.EpollSelector):
             self._members.wait_until(self.row, WORKS)
 
     def _ready(self, real_s: float = 0) -> Ready:
-        """What is readable within so many real seconds; a wake-up is nothing to read."""
+        """The descriptors that become readable within that many real seconds; wake-ups are left
+        out."""
         if real_s > 0 and self.fileno() < MOST_FOR_SELECT:
             select.select([self.fileno()], [], [], real_s)  # epoll itself waits milliseconds
             real_s = 0
@@ -202,7 +204,7 @@ class WarpedLoop(asyncio.SelectorEventLoop):
 
     @property
     def jumper(self) -> Jumper | None:
-        """What moves the time; None as long as another loop or process does."""
+        """The object that moves the time; None as long as another loop or process does."""
         return self._warped.jumper
 
     def close(self) -> None:

@@ -1,9 +1,8 @@
 """The numbers of a time that several processes share, in a file that all of them map.
 
-A time is three numbers: `rate` (how fast it passes while somebody works), the start, and how far it
-has jumped. A clock is `start + (real - start) * rate + jumped`, whoever computes it: this module
-for Python, a piece of machine code for the programs. All processes see a jump at the same
-instant.
+A time is three numbers: `rate` (how fast it passes while any member works), the start, and how far
+it has jumped. A clock is `start + (real - start) * rate + jumped`, in this module for Python, in a
+piece of machine code for the programs. All processes see a jump at the same instant.
 
 The file is a memfd, which ends with its last user, or a file with a name, by which processes that
 are not related find each other. Behind the numbers it holds the table of members (`members.py`).
@@ -25,7 +24,7 @@ MAGIC: Final = int.from_bytes(b"timewrp1", "little")
 RATE_BITS: Final = 20
 """Rates are stored in units of 1 / 2**20."""
 JUMPING_RATE: Final = 1 / 8
-"""How fast a jumping time passes while somebody works. Slower than real time, so that a busy
+"""How fast a jumping time passes while any member works. Slower than real time, so that a busy
 machine looks no slower than an idle one; not zero, because some code looks at the clock until it
 has moved."""
 
@@ -109,12 +108,12 @@ class TimePage:
 
     @property
     def rate(self) -> float:
-        """How many seconds of this time pass in a real one while somebody works."""
+        """How many seconds of this time pass in one real second while any member works."""
         return self._rate / (1 << RATE_BITS)
 
     @property
     def jumps(self) -> bool:
-        """Whether this time jumps when nobody works."""
+        """Whether this time jumps when no member works."""
         return self._rate <= 1 << RATE_BITS
 
     @property

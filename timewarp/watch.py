@@ -1,8 +1,8 @@
-"""Whether all members of a time wait, and for which instants.
+"""Finds out whether all members of a time wait, and until when.
 
-A look goes through the threads of all members three times: for how long has each run, does each
-wait, has any run since. Only when every thread waits, and none has run meanwhile, does nobody work
-at that instant.
+A look goes through the threads of all members three times: how long has each thread run so far,
+does each thread wait, and has any thread run since the first pass. Only if every thread waits and
+none has run meanwhile does nobody work at that instant.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ ASKED_WITHIN_S: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Somebody who waits for an instant: a thread of a program in epoll, or the loop of a row."""
+    """A member that waits until an instant: a thread of a program in epoll, or the loop of a
+    row."""
 
     instant_ns: int
     sleep: Sleep | None = None
@@ -64,7 +65,8 @@ class Watch:
         self._children.clear()
 
     def all_due(self) -> list[Due] | None:
-        """Who waits for which instant; None when anybody works. Raises: CannotWarp."""
+        """All members that wait, each with the instant that it waits for; None if any member works.
+        Raises: CannotWarp."""
         self._refresh()
         if any(row.kind is Kind.STARTING for row in self.rows):
             self._changes = -1  # it may have ended
@@ -82,7 +84,8 @@ class Watch:
         return [*loops, *self._programs()]
 
     def programs_due(self) -> list[Due]:
-        """Which programs wait for which instant, whether others work or not. Raises: CannotWarp."""
+        """The programs that wait, each with the instant that it waits for, whether or not other
+        members work. Raises: CannotWarp."""
         self._refresh()
         for row in self.rows:
             if row.kind is Kind.PROGRAM:
@@ -93,7 +96,8 @@ class Watch:
         return self._programs()
 
     def _waiting_loops(self) -> list[Due] | None:
-        """Until when the other loops wait, as they say; None when one works."""
+        """The other loops, each with the instant until which it waits by its own entry in the page;
+        None if one of them works."""
         due = []
         for row in self.rows:
             if row.kind is not Kind.LOOP or row.number == self._own_row:
@@ -106,7 +110,7 @@ class Watch:
         return due
 
     def _programs(self) -> list[Due]:
-        """Until when threads of programs sleep, as they were seen last."""
+        """The threads of programs that slept at the last look, each with the end of its sleep."""
         now_ns = self._page.monotonic_ns()
         begun, due = {}, []
         for row in self.rows:
@@ -122,7 +126,7 @@ class Watch:
     # -- threads -----------------------------------------------------------------------------------
 
     def _nobody_runs(self) -> bool:
-        """The look; see the head of this module."""
+        """Whether no thread of any member runs: the look that the head of this module describes."""
         for threads in self._threads.values():
             if threads.surely_busy():
                 return self._keeps(threads)
@@ -165,8 +169,8 @@ class Watch:
         return [child for child in self._children.values() if not self._is_over(child)]
 
     def _is_over(self, child: Threads) -> bool:
-        """Whether a child has ended, and its parent has had time to ask for its exit code, if it
-        ever does."""
+        """Whether a child process has ended and its parent has had time to collect its exit
+        code."""
         if child.alive():
             return False
         now_s = time.monotonic()

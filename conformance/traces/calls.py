@@ -53,6 +53,7 @@ class _Making:
         self._reads: dict[str, int] = {}
         self._reads_at = (0.0, 0.0)
         self._started: dict[str, float] = {}  # container id -> when it was started
+        self._stopped: dict[str, float] = {}  # container id -> when its stop was answered
         self._ended: set[str] = set()  # ids whose end was seen
 
     def take(self, row: Row) -> None:
@@ -172,6 +173,8 @@ class _Making:
             case "StartContainer":
                 self._started[request.get("container_id", "")] = at_s
                 self._state(request.get("container_id", ""), "running", at_s)
+            case "StopContainer":
+                self._stopped.setdefault(request.get("container_id", ""), at_s)
             case "StopPodSandbox":
                 self._end(request.get("pod_sandbox_id", ""), "notready", at_s)
             case "RemoveContainer":
@@ -191,6 +194,7 @@ class _Making:
             return  # of a list, which does not tell how it ended
         if began and ended and identity in self._started:
             at_s = min(at_s, self._started[identity] + max(ended - began, 0) / 1e9)
+        at_s = min(at_s, self._stopped.get(identity, at_s))
         code = int(shown.get("exit_code") or 0)
         reason = shown.get("reason") or ""
         self._end(identity, word, round(at_s, 4), f"exit code {code} {reason}" if ended else "")

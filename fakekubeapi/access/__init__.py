@@ -1,8 +1,9 @@
-"""Who clients are, and what they may do: tokens, users, the access policy, certificates.
+"""Identities of clients and their permissions: tokens, users, the access policy, certificates.
 
-A test writes two tables: `FakeApi.users` (bearer tokens and whose they are) and `FakeApi.access`
-(rows that allow or deny). `tokens` signs and reads the tokens of service accounts, `certificates`
-signs certificate requests; `verbs.reviews` answers what clients ask about all of it.
+A test fills two tables: `FakeApi.users` (bearer tokens and the users they belong to) and
+`FakeApi.access` (rows that allow or deny). `tokens` signs and reads the tokens of service accounts,
+`certificates` signs certificate requests; `verbs.reviews` answers the reviews that clients send
+about all of this.
 """
 
 from fakekubeapi.access.policy import AccessPolicy, AccessRow, Attributes, Decision

@@ -76,8 +76,8 @@ class CertificateAuthority:
 
     @classmethod
     def load(cls, root_pem: str, key_pem: str) -> CertificateAuthority:
-        """An authority of an earlier time. Raises: ValueError for text that is no certificate or no
-        key, or for two that do not belong together."""
+        """An authority that was saved earlier. Raises: ValueError for a text that is not a
+        certificate or not a key, and for two that do not belong together."""
         from cryptography import x509
         from cryptography.hazmat.primitives import serialization
 

@@ -1,8 +1,7 @@
-"""What users may do: a table of rows, of which the newest that fits an access decides.
-
-Where no row fits, users with a token in `FakeApi.users` and members of system:masters may do
-everything, others nothing: neither allowed nor denied, as an authorizer without an opinion says it.
-"""
+"""The access policy: a table of rows; of the rows that fit a request, the newest decides. Where no
+row fits, users with a token in `FakeApi.users` and members of system:masters may do everything. For
+all others the policy has no opinion: they are neither allowed nor denied, as with an authorizer
+that does not know the user."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ REASON: Final = "a row of the access table"
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """One access that somebody wants (the spec of a SubjectAccessReview)."""
+    """One access to decide on (the spec of a SubjectAccessReview)."""
 
     user: str = ""
     groups: tuple[str, ...] = ()

@@ -1,8 +1,9 @@
-"""What becomes of certificate signing requests, by signer: approved, denied, or left for somebody.
+"""What happens to certificate signing requests, by signer: they are approved, denied, or left for
+another client.
 
-A cluster's kube-controller-manager approves those that kubelets make for their client certificates;
-those for serving wait for an administrator. Here a test says what is done, and how long
-certificates are valid.
+In a cluster kube-controller-manager approves those that kubelets make for their client
+certificates; those for serving certificates wait for an administrator. Here a test decides, and
+says how long certificates are valid.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Signing:
         self._set(signers, Verdict("Denied", reason, message))
 
     def leave(self, *signers: str) -> None:
-        """Decide nothing about requests for these signers: somebody else may, through
+        """Decide nothing about requests for these signers; another client may, through
         `/approval`."""
         for signer in signers or OF_KUBELETS:
             self._verdicts.pop(signer, None)

@@ -65,7 +65,8 @@ def _without_lonely_marks(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_fields_v1(tree: Any) -> Fields:
-    """The set that a `fieldsV1` tree means. Raises: ValueError for what is no such tree."""
+    """The set of fields that a `fieldsV1` tree stands for. Raises: ValueError when the value is not
+    such a tree."""
     return frozenset(_paths(tree, ()))
 
 

@@ -20,7 +20,8 @@ UNKNOWN: Final = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class Manager:
-    """Who writes, and how. One name that applies and updates is two managers."""
+    """A client that writes, and how it writes. A client that both applies and updates is two
+    managers."""
 
     name: str
     operation: str
@@ -38,7 +39,7 @@ class Manager:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """What a manager owns, and when it last said so (RFC 3339; "": not known)."""
+    """The fields of one manager, and the time of its last write (RFC 3339; "": unknown)."""
 
     fields: Fields
     time: str
@@ -59,7 +60,7 @@ def manager_name(given: str, user_agent: str) -> str:
 
 
 def decode(entries: Any) -> dict[Manager, Owned]:
-    """The managers of a `managedFields` list. Raises: ValueError that says what is wrong."""
+    """Read a `managedFields` list. Raises: ValueError with the reason when it is malformed."""
     managers: dict[Manager, Owned] = {}
     for entry in entries or ():
         operation = entry.get("operation")

@@ -1,11 +1,12 @@
-"""Who owns what after a write, what conflicts, and what an applied object makes of the stored one.
-Pure.
+"""Decides who owns which field after a write, which fields conflict, and how an applied object
+changes the stored one. Pure.
 
-An update (POST, PUT, other patches) takes every field that it changes from whoever owned it. An
-apply says all that its manager wants: it owns these fields from then on, together with others who
-want the same; a field that another manager owns and that would change is a conflict, unless it is
-forced; a field that it applied before and does not apply now is removed, unless somebody else owns
-it. Kubernetes documentation: reference/using-api/server-side-apply.
+An update (POST, PUT, other patches) makes the writer the owner of every field that it changes. An
+apply lists all fields that its manager wants. From then on the manager owns them, together with
+other managers that want the same value. A field that another manager owns and that would change is
+a conflict, unless the apply is forced. A field that the manager applied before and does not apply
+now is removed, unless another manager owns it, too. Kubernetes documentation:
+reference/using-api/server-side-apply.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _KUBECTL: Final = "kubectl"
 
 
 class Conflicts(Exception):
-    """An apply that would change what others own."""
+    """An apply that would change fields of other managers."""
 
     def __init__(self, found: Sequence[tuple[Manager, str, Path]]) -> None:
         super().__init__("")
@@ -83,7 +84,7 @@ def _named(manager: Manager, time: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Who writes, when, and which parts this request cannot change."""
+    """A write: by which manager, when, and which fields this request cannot change."""
 
     manager: Manager
     time: str
@@ -94,7 +95,7 @@ class Write:
 def after_update(
     managers: Managers, old: dict[str, Any], new: dict[str, Any], shape: Struct, write: Write
 ) -> dict[Manager, Owned]:
-    """The managers after a write that is no apply. `old`: for a new object its empty form."""
+    """The managers after a write that is not an apply. `old`: for a new object its empty form."""
     change = difference(old, new, shape)
     changed = _ownable(change.added | change.modified, write.ignored)
     after = _released(managers, change.added | change.modified | change.removed, write.manager)
@@ -142,8 +143,9 @@ def applied_as_new(applied: dict[str, Any], shape: Struct, write: Write) -> dict
 def before_first_apply(
     empty: dict[str, Any], live: dict[str, Any], shape: Struct, write: Write
 ) -> dict[Manager, Owned]:
-    """The managers of an object that has none when it is applied for the first time: all that it
-    has was somebody's. `empty`: the empty form of its kind."""
+    """The managers of an object that has none yet, before the first apply to it: one manager,
+    `before-first-apply`, owns all fields that it has. `empty`: the empty form of its
+    kind."""
     manager = Manager(BEFORE_FIRST_APPLY, UPDATE, write.manager.api_version)
     return after_update({}, empty, live, shape, Write(manager, write.time, write.ignored))
 
@@ -153,7 +155,7 @@ def _ownable(fields: Fields, ignored: tuple[Path, ...]) -> Fields:
 
 
 def _released(managers: Managers, fields: Fields, writer: Manager) -> dict[Manager, Owned]:
-    """The managers where all but the writer have lost these fields."""
+    """The managers after everybody but the writer has lost these fields."""
     return {
         manager: owned if manager == writer else Owned(owned.fields - fields, owned.time)
         for manager, owned in managers.items()
@@ -175,8 +177,9 @@ def _conflicts(
 def _not_of_client_side_apply(
     found: list[tuple[Manager, str, Path]], live: dict[str, Any], shape: Struct, writer: Manager
 ) -> list[tuple[Manager, str, Path]]:
-    """The conflicts that kubectl has not with itself: what `kubectl apply` set, as it noted in an
-    annotation, is its own when it goes over to server-side apply."""
+    """The conflicts without those of `kubectl` with itself: fields that `kubectl apply` set
+    earlier, on the client side, are listed in its annotation, and belong to it when it changes to
+    server-side apply."""
     noted = ((live.get("metadata") or {}).get("annotations") or {}).get(LAST_APPLIED)
     if writer.name != _KUBECTL or not noted:
         return found
@@ -194,8 +197,8 @@ def _not_of_client_side_apply(
 def _pruned(
     new: dict[str, Any], had: Fields, managers: Iterable[Owned], shape: Struct
 ) -> dict[str, Any]:
-    """`new` without what its manager owned before, and nobody owns now. What nobody ever owned
-    goes with the object around it, or stays with it."""
+    """`new` without the fields that its manager owned before and that have no owner now. Fields
+    that never had an owner are removed together with the object around them, or stay with it."""
     if not had:
         return new
     before = with_declared_parents(had, shape)

@@ -40,7 +40,7 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A list whose elements are found by these fields of theirs."""
+    """A list whose elements are told apart by the values of these fields."""
 
     keys: Mapping[str, Any]
     """Each key -> what it is when the element does not have it; None: then it is no key."""
@@ -103,6 +103,7 @@ def _of_type(message: Message | None) -> Shape:
 
 
 def _default(element: Message, key: str) -> Any:
-    """What a key of a list's element is when the element does not have it; None: it is no key."""
+    """The value that a key of a list element has when the element leaves it out; None: there is no
+    default, and the element is told apart without that key."""
     field = element.in_json[key]
     return field.zero if field.default is None and field.always else field.default

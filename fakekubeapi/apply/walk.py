@@ -29,8 +29,8 @@ class Difference:
 
 
 def check(value: Any, shape: Shape) -> None:
-    """Check that `value` can be applied. Raises: BadObject for fields that are not declared,
-    and for elements of a list that have no keys or are there twice."""
+    """Check that `value` can be applied. Raises: BadObject for a field that is not declared, and
+    for list elements that have no keys or occur twice."""
     _check(value, shape, ())
 
 
@@ -41,8 +41,8 @@ def _check(value: Any, shape: Shape, at: Path) -> None:
 
 
 def fields_of(value: Any, shape: Shape) -> Fields:
-    """The fields that whoever applies `value` owns: its leaves, the elements of its lists and the
-    keys of its maps."""
+    """The fields that a manager owns after it has applied `value`: the leaves, list elements and
+    map keys in it."""
     return frozenset(_fields(value, shape, ()))
 
 
@@ -59,7 +59,8 @@ def _fields(value: Any, shape: Shape, at: Path) -> Iterator[Path]:
 
 
 def _is_whole(value: Any, shape: Shape) -> bool:
-    """Whether a value without parts is a leaf; empty lists and maps with owners inside are not."""
+    """Whether a value without parts counts as a leaf. An empty list or map whose parts can have
+    owners does not."""
     if isinstance(shape, Leaf):
         return True
     return isinstance(shape, Open) and not isinstance(value, dict)
@@ -119,7 +120,7 @@ def field_shape(shape: Struct | MapOf | Open, name: str) -> Shape | None:
 
 
 def difference(old: Any, new: Any, shape: Shape) -> Difference:
-    """What changed from `old` to `new`. What their shape does not declare is no part of it."""
+    """The changes from `old` to `new`. Fields that the shape does not declare are left out."""
     changes = _Found(set(), set(), set())
     changes.compare(old, new, shape, ())
     return Difference(
@@ -161,8 +162,8 @@ def _same(old: Any, new: Any) -> bool:
 
 
 def _present_parts(value: Any, shape: Shape, at: Path) -> dict[str, tuple[Any, Shape]]:
-    """Step -> part and its shape; of twice the same element the last. Stored objects may hold what
-    an applied one may not: they are not refused here."""
+    """Step -> part and its shape; where an element occurs twice, the last one. A stored object may
+    hold parts that could not be applied: they are accepted here."""
     parts: dict[str, tuple[Any, Shape]] = {}
     if not _has_parts(value, shape):
         return parts
@@ -204,8 +205,8 @@ def merged(live: Any, applied: Any, shape: Shape) -> Any:
 
 
 def _all_elements(live: list[Any], shape: Shape) -> dict[str, list[Any]]:
-    """The elements of a stored list by step; one that is there twice, which only an update can
-    have done, stays so."""
+    """The elements of a stored list by step. An element that occurs twice (only an update can have
+    stored that) keeps both."""
     elements: dict[str, list[Any]] = {}
     for number, item in enumerate(live):
         try:

@@ -21,8 +21,8 @@ _POSITIVE: Final = "must be greater than 0"
 
 
 def log_query(params: Mapping[str, str], pod: str) -> list[tuple[str, str]]:
-    """The query that the kubelet gets, sorted by name. Raises: StatusError 400 for what is no
-    number or no time, 422 for values that may not be."""
+    """The query for the kubelet, sorted by name. Raises: StatusError 400 for a value that is not a
+    number or not a time, 422 for values that are not allowed."""
     numbers = {name: whole_number(params, name) for name in _NUMBERS if params.get(name)}
     query = {name: str(number) for name, number in numbers.items()}
     query |= {name: "true" for name in _SWITCHES if is_true(params.get(name))}

@@ -47,8 +47,8 @@ class Relay:
             await self._session.close()
 
     async def carry(self, request: web.Request, passed: Passed, place: Place) -> web.StreamResponse:
-        """The answer of that place to the request. Raises: StatusError if there is none, or, of a
-        log, if it is a refusal."""
+        """The answer of that place to the request. Raises: StatusError when there is no answer, and
+        for a log when the answer is a refusal."""
         if passed.subresource == LOG:
             return await self._log(request, passed, place)
         if is_upgrade(request.headers):

@@ -101,7 +101,8 @@ def _header_lines(headers: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _status(head: bytes) -> int:
-    """Raises ValueError for what is no answer of HTTP."""
+    """The status code in the first line of an answer. Raises: ValueError if it is not an answer of
+    HTTP."""
     words = head.split(b"\r\n", 1)[0].split(b" ", 2)
     if len(words) < 2 or not words[0].startswith(b"HTTP/1."):
         raise ValueError("no status line")
@@ -109,7 +110,7 @@ def _status(head: bytes) -> int:
 
 
 async def _refusal(status: int, head: bytes, reader: asyncio.StreamReader) -> web.Response:
-    """What the other side says why it refuses, as it says it."""
+    """The refusal of the other side as a response: its status, its headers, its text."""
     headers = {}
     for line in head.decode("latin-1").split("\r\n")[1:]:
         name, _, value = line.partition(":")

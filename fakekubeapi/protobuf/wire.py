@@ -11,8 +11,8 @@ VARINT: Final = 0
 FIXED_64: Final = 1
 BYTES: Final = 2
 FIXED_32: Final = 5
-"""The wire types that are in use: a number of any length, 8 bytes, a length and so many bytes, 4
-bytes."""
+"""The wire types that are in use: a number of any length, 8 bytes, a length with that number of
+bytes, 4 bytes."""
 _FIXED: Final = {FIXED_64: 8, FIXED_32: 4}
 _MAX_SHIFT: Final = 64
 _SMALL: Final = tuple(bytes((number,)) for number in range(128))

@@ -109,7 +109,7 @@ def _form(params: dict[str, str], media_type: str) -> str | None:
 
 
 def _clauses(accept: str) -> list[_Clause]:
-    """The clauses of the header, the best first; what is no media type is left out."""
+    """The clauses of the header, the best first, without those that are not media types."""
     clauses: list[_Clause] = []
     for text in accept.split(","):
         clause = _clause(text)

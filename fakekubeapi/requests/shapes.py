@@ -43,8 +43,8 @@ def check_shape(value: Any, message: Message) -> None:
 
 
 def undecodable(kind: str, version: str, why: str, wanted: str = "") -> StatusError:
-    """400: a body that says it has this kind and version is none of the `wanted` kind (not given:
-    the same)."""
+    """400: the apiVersion and kind in the body are not those of the `wanted` kind (by default the
+    same kind)."""
     wanted = wanted or kind
     if wanted == _OPTIONS:
         return bad_request(why)
@@ -52,8 +52,8 @@ def undecodable(kind: str, version: str, why: str, wanted: str = "") -> StatusEr
 
 
 def unknown_fields(value: Any, message: Message, directives: bool = False) -> str:
-    """What is said (`fieldValidation=Strict`) of the fields of a body that its type does not have;
-    "": it has them all. `directives`: keys with `$` are no fields, as in a strategic patch."""
+    """The message (`fieldValidation=Strict`) about the fields of a body that its type does not
+    have; "": it has none. `directives`: keys with `$` do not count, as in a strategic patch."""
     paths = _unknown(value, message, "", directives)
     unknown = [f'unknown field "{path}"' for path in paths]
     return f"strict decoding error: {', '.join(unknown)}" if unknown else ""

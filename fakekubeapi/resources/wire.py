@@ -27,8 +27,8 @@ _MICROSECONDS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6,9}(Z|[+
 
 
 def as_written(value: dict[str, Any], message: Message) -> dict[str, Any]:
-    """A copy of a body of the right types (`check_shape`), as the API server would write it.
-    Raises: ValueError that says what is no quantity, or no base64."""
+    """A copy of a body of the right types (`check_shape`) in the form in which the API server
+    writes it. Raises: ValueError, with the reason, for a malformed amount or malformed base64."""
     fields = _plan(message).written(value)
     return {key: value[key] for key in TYPE_META if value.get(key) is not None} | fields
 
@@ -129,7 +129,8 @@ def _wrong_byte(text: str) -> int:
 
 
 def _amount(value: Any) -> Any:
-    """An amount, a text or a number, as the server writes it. Raises: ValueError, as it says it."""
+    """An amount (a text or a number) in the form in which the server writes it. Raises: ValueError
+    with the text of the server."""
     if isinstance(value, dict | list):
         return value
     try:

@@ -1,4 +1,4 @@
-"""What a binding and an eviction have to say, and which pods can be bound. Pure."""
+"""Checks the bodies of bindings and evictions, and which pods can be bound. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def require_name(route: Route, body: dict[str, Any], kind: str) -> None:
 
 
 def require_eviction(body: dict[str, Any]) -> None:
-    """Raise StatusError 400 if a body is no Eviction of a version that is known."""
+    """Raise StatusError 400 if the body is not an Eviction of a known version."""
     version, kind = body.get("apiVersion") or "policy/v1", body.get("kind") or "Eviction"
     if kind != "Eviction" or version not in ("policy/v1", "policy/v1beta1"):
         raise bad_request(
@@ -36,7 +36,7 @@ def is_disrupted(pod: dict[str, Any]) -> bool:
 
 
 def with_disruption(pod: dict[str, Any], now: str) -> dict[str, Any]:
-    """The pod with the condition that says that it is evicted."""
+    """The pod with the condition that announces its eviction."""
     status = pod.get("status") or {}
     others = [c for c in status.get("conditions") or [] if c["type"] != "DisruptionTarget"]
     condition = {

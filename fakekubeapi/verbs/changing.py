@@ -154,7 +154,8 @@ def change_object(change: Change, server: Server) -> Object:
 
 
 def _same_but_times(new: Object, old: Object) -> bool:
-    """Whether a write changed nothing; that somebody has said again what he owns is no change."""
+    """Whether two versions differ at most in the times of `managedFields`: a manager that writes
+    the values that it owns already changes nothing."""
 
     def timeless(obj: Object) -> Object:
         entries = obj["metadata"].get("managedFields") or ()

@@ -80,7 +80,7 @@ class Controllers:
             self._store.put(key, {**obj, "metadata": metadata})
 
     def _decide(self, key: Key) -> None:
-        """Approve or deny a new request, if a test wants that of its signer."""
+        """Approve or deny a new certificate request, if the test has said so for its signer."""
         request = self._store.get(key)
         if request is None or not is_undecided(request):
             return
@@ -91,7 +91,8 @@ class Controllers:
             self._store.put(key, {**request, "status": status})
 
     def _sign(self, key: Key) -> None:
-        """Give an approved request its certificate, or the condition Failed that says why not."""
+        """Give an approved request its certificate; if that fails, the condition Failed with the
+        reason."""
         request, authority = self._store.get(key), self._access.authority
         if request is None or authority is None or not is_approved(request):
             return

@@ -61,7 +61,8 @@ def read(new: New, server: Server) -> None:
 
 
 def identified(new: New, server: Server) -> None:
-    """It gets name, UID and time, and loses what only a server says. Refuses nothing."""
+    """The object gets its name, UID and time, and loses fields that only a server may set. Refuses
+    nothing."""
     metadata = new.metadata
     new.version = str(metadata.get("resourceVersion") or "0")
     if not metadata.get("name") and metadata.get("generateName"):
@@ -82,8 +83,8 @@ def defaulted(new: New, server: Server) -> None:
 
 
 def owned(new: New, server: Server) -> None:
-    """Who owns its fields is worked out: of what was sent and of the defaults, not of what
-    admission adds. Changes nothing in the object."""
+    """The owners of its fields are worked out, from the object as it was sent and its defaults;
+    what admission adds later has no owner. Changes nothing in the object."""
     writer = new.writer.at(new.metadata["creationTimestamp"])
     new.owners = server.owners.of_new(new.route, new.sent, new.obj, writer)
 

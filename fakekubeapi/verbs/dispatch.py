@@ -101,8 +101,8 @@ class Dispatcher:
         return Response(status, body)
 
     async def wait_for_version(self, asked: Asked) -> None:
-        """Give the store time to reach the version that a GET wants at least. Not for watches:
-        they wait themselves."""
+        """Wait until the store has reached the version that a GET asks for as its minimum. Watches
+        wait for themselves."""
         wanted = asked.method == "GET" and asked.params.get("resourceVersion")
         if wanted and not asked.watches:
             self._server()
@@ -164,13 +164,13 @@ class Dispatcher:
         return self._reviews.access_review(asked.route, asked.body, asked.user)
 
     def complete_namespaces(self) -> None:
-        """Give each namespace what controllers put there, where it is missing."""
+        """Create what controllers put into each namespace, where it is missing."""
         controllers = self._server().controllers
         for key in self._store.keys("namespaces"):
             controllers.after_write(key)
 
     def user_of(self, token: str) -> User:
-        """Who a bearer token belongs to. Raises: StatusError 401 for one that is not known."""
+        """The user to whom a bearer token belongs. Raises: StatusError 401 for an unknown token."""
         return self._reviews.user_of(token, self._clock_now())
 
     def _delete(self, asked: Asked) -> Answer:
@@ -236,14 +236,14 @@ def _require_known_fields(asked: Asked) -> None:
 
 
 def _writer(asked: Asked) -> Writer:
-    """Who writes. Raises: StatusError 422 for a wrong dryRun or fieldManager."""
+    """The manager that writes. Raises: StatusError 422 for a fieldManager that is not allowed."""
     _ = asked.dry_run
     name = field_manager(asked.params, asked.method, applies=asked.applies)
     return Writer(manager_name(name, asked.user_agent))
 
 
 def _success(route: Route, uid: str | None) -> dict[str, Any]:
-    """The Status that says that the object at `route` was deleted, bound or evicted."""
+    """The Status of a deletion, binding or eviction of the object at `route`."""
     details = {"name": route.name, "kind": route.resource.plural}
     if route.resource.group:
         details["group"] = route.resource.group

@@ -40,7 +40,7 @@ _RESET: Final[Entries] = [{}]
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who sends a request that writes."""
+    """The client of a request that writes."""
 
     name: str
     """As `managedFields` names him (`manager_name`)."""
@@ -54,12 +54,12 @@ class Writer:
 
 
 SERVER: Final = Writer("kube-apiserver")
-"""Who writes what no client asked for."""
+"""The writer of changes that no client asked for."""
 
 
 class Owners:
-    """Finds the owners of fields; without `field_managers`, of those objects alone that
-    are applied."""
+    """Works out the owners of fields. With `settings.field_managers` off, only objects that are
+    applied get owners."""
 
     def __init__(self, *, field_managers: bool) -> None:
         self._field_managers = field_managers

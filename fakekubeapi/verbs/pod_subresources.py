@@ -33,8 +33,8 @@ def bind(asked: Asked, server: Server) -> None:
 
 
 def evict(asked: Asked, server: Server) -> None:
-    """Delete a pod for an eviction; a condition tells it first. Raises: StatusError as `delete`
-    does, and 400 for a body that is no eviction of the pod."""
+    """Delete a pod for an eviction, after giving it the condition DisruptionTarget. Raises:
+    StatusError as `delete` does, and 400 for a body that is not an eviction of the pod."""
     check_shape(asked.body, message("policy.v1.Eviction"))
     route, body = asked.route, asked.body or {}
     require_eviction(body)

@@ -57,8 +57,8 @@ def _no_conversion(route: Route, version: str, kind: str) -> str:
 
 
 def written(message: Message, body: Object) -> Object:
-    """A copy of a body as the server writes objects. Raises: StatusError 400 for amounts that are
-    no quantities and bytes that are no base64."""
+    """A copy of a body in the form in which the server writes objects. Raises: StatusError 400 for
+    malformed amounts and malformed base64."""
     try:
         return as_written(body, message)
     except ValueError as error:
@@ -108,7 +108,8 @@ def _check_typed(route: Route, body: Object) -> None:
 
 
 def check_applied_as_new(route: Route, applied: Object) -> None:
-    """Raise StatusError for an applied object that is not there, and cannot be made of this."""
+    """Raise StatusError for an applied object that does not exist yet and cannot be created from
+    this body."""
     metadata, name = applied["metadata"], route.name
     if not metadata.get("name"):
         raise bad_request(

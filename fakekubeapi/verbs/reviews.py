@@ -71,8 +71,8 @@ class Reviews:
         }
 
     def user_of(self, token: str, clock: Clock, audiences: Sequence[str] = (ISSUER,)) -> User:
-        """Who a bearer token belongs to, for one of these audiences. Raises: StatusError 401 that
-        says why it is not taken."""
+        """The user to whom a bearer token belongs, for one of these audiences. Raises: StatusError
+        401 with the reason when it is refused."""
         user = self.users.of_token(token)
         if user is not None:
             return user
@@ -106,7 +106,7 @@ class Reviews:
         return _answered(body, "TokenReview", f"{_GROUP}/v1", status)
 
     def self_review(self, body: Any, user: User) -> Object:
-        """Who the client is (`kubectl auth whoami`)."""
+        """The identity of the client (`kubectl auth whoami`)."""
         return _answered(body or {}, "SelfSubjectReview", f"{_GROUP}/v1", {"userInfo": user.info()})
 
     # -- access --------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ def apply(asked: Asked, writer: Writer, server: Server) -> tuple[Object, bool]:
     """Apply an object (server-side apply); returns it as stored, and whether this created it. With
     `force` it takes the fields of others that differ.
 
-    Raises: StatusError as `put` does, 400 for a body that is no object to be applied, 409 with its
+    Raises: StatusError as `put` does, 400 for a body that cannot be applied, 409 with its
     causes for fields of others that would change, 500 for fields that the type does not have.
     """
     route, applied = asked.route, appliable(asked.route, asked.body)

@@ -130,6 +130,6 @@ class _Values:
 
 
 def _allowed(decoded: int) -> float:
-    """Which part of so many values may come of aliases: 99 % of few, 10 % of many."""
+    """The share of `decoded` values that may come from aliases: 99 % of few, 10 % of many."""
     above = min(max(decoded - _FEW_DECODED, 0), _MANY_DECODED - _FEW_DECODED)
     return 0.99 - 0.89 * above / (_MANY_DECODED - _FEW_DECODED)

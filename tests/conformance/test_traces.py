@@ -68,6 +68,28 @@ def test_ids_and_uids_become_names() -> None:
     assert [entry.what for entry in made if entry.kind == "state"] == ["ready", "notready"]
 
 
+def test_a_container_has_ended_when_its_stop_is_answered_at_the_latest() -> None:
+    """Times in the runtime count from the start, whose moment inside the call nobody knows."""
+    ended = {"id": ID, "state": "CONTAINER_EXITED", "started_at": 1, "finished_at": 5 * 10**9}
+    made = entries_of(
+        [
+            row("StartContainer", 0.5, {"container_id": ID}, {}),
+            row("StopContainer", 5.3, {"container_id": ID}, {}),
+            row("CreateContainer", 5.5, {"config": {"metadata": {"name": "main"}}}, {}),
+            row("ContainerStatus", 6, {"container_id": ID}, {"status": ended}),
+        ],
+        names_of_main(),
+    )
+    exits = [entry.at_s for entry in made if entry.what == "exited"]
+    assert exits == [pytest.approx(5.4)]
+
+
+def names_of_main() -> Names:
+    names = Names()
+    names.container(ID, "web", "main", 0)
+    return names
+
+
 def test_a_uid_behind_a_letter_that_is_a_digit_is_found() -> None:
     names = Names()
     names.uid("225fbc023ad8f29c92460be5c80a59b7", "web")

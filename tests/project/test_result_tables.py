@@ -79,6 +79,18 @@ def test_the_numbers_of_the_readme_come_from_the_last_whole_run(copy: Path) -> N
     assert "In 4321 s of real time" in (copy / "README.md").read_text()
 
 
+def test_tables_that_compare_runs_say_how_large_each_was(copy: Path) -> None:
+    runs = json.loads((copy / "results/conformance.json").read_text())
+    runs[0]["cases"]["backoff"]["one-more"] = "passed"
+    (copy / "results/conformance.json").write_text(json.dumps(runs))
+    assert render("--tree", str(copy)).returncode == 0
+    sizes = [f"{sum(map(len, run['cases'].values())):,}" for run in runs]
+    rows = (copy / "docs/verified.md").read_text().splitlines()
+    assert f"| *cases in this run* | {' | '.join(sizes)} |" in rows
+    assert f"| *run on* | {' | '.join(run['date'] for run in runs)} |" in rows
+    assert f"there are {sizes[-1]}." in (copy / "README.md").read_text()
+
+
 def test_wrong_kubelets_are_counted_by_area(copy: Path) -> None:
     """One that is not noticed counts as explained only if it says why."""
     kept = {
@@ -130,7 +142,7 @@ def test_a_run_of_an_older_kubelet_becomes_a_line_of_its_own(copy: Path, tmp_pat
     subprocess.run([sys.executable, *keep, "--kept", str(copy / "results")], check=True)
     assert render("--tree", str(copy)).returncode == 0
     page = (copy / "docs/kubelets.md").read_text()
-    assert "| 1.7.9 | backoff | 1 | 1 | 1 | 1 | 1 | 2 min 10 s | 2030-01-02 |\n" in page
+    assert "| 1.7.9 | backoff | 5 | 1 | 1 | 1 | 1 | 1 | 2 min 10 s | 2030-01-02 |\n" in page
     assert "\n- buggy: it stops (kubernetes/kubernetes#1, fixed in 1.9)\n" in page
     assert "\n1.7.9 did not pass bad.\n" in page
 
@@ -199,8 +211,8 @@ def test_runs_of_one_thing_name_the_cases_that_ended_in_two_ways(
     kept_by("--kept", str(copy / "results"), "repeats", "a kubelet", first, second)
     assert render("--tree", str(copy)).returncode == 0
     page = (copy / "docs/verified.md").read_text()
-    assert "| a kubelet | 2 | 1 | 1 | 1 min 01 s | 2.5 | 2030-01-02 |\n" in page
-    assert "| a kubelet | 1 | 2 | 1 | 1 min 01 s | 2.5 | 2030-01-02 |\n" in page
+    assert "| a kubelet | 4 | 2 | 1 | 1 | 1 min 01 s | 2.5 | 2030-01-02 |\n" in page
+    assert "| a kubelet | 4 | 1 | 2 | 1 | 1 min 01 s | 2.5 | 2030-01-02 |\n" in page
     assert "3 MUST cases ran; failed each time: bad; another outcome" in page
     assert "in one of the runs: now-and-then (passed, failed).\n" in page
 
@@ -263,7 +275,8 @@ def test_the_node_suite_on_two_kubelets_becomes_a_table(copy: Path, tmp_path: Pa
     assert "| e2e_node | 2 passed, 1 failed, 0 skipped | 1 passed, 2 failed, 0 skipped |\n" in page
     assert "| all | 2 passed, 1 failed, 0 skipped | 1 passed, 2 failed, 0 skipped |\n" in page
     assert "\nLabel filter: `Good && !Slow`.\n" in page
-    run = "4 processes, 2 min 10 s, 2030-01-02. Failed in the whole run and passed when repeated"
+    sizes = "3 specs, 4 processes, 2 min 10 s, 2030-01-02"
+    run = f"{sizes}. Failed in the whole run and passed when repeated"
     assert f"\nreal: {run}: none.\n" in page
     assert f"\nours: {run}: Pods good (a load).\n" in page
     hard, both_row = (

@@ -29,13 +29,16 @@ def minors_table(record: Mapping[str, Any]) -> str:
         known = [f"{name}: {bug}" for of in areas for name, bug in of["known"].items()]
         sums = {what: sum(of[what] for of in areas) for what in ("passed", "older", "skipped")}
         numbers = (sums["passed"], len(failed), len(known), sums["older"], sums["skipped"])
+        size = f"{sum(numbers):,}"
         wall = duration(sum(of["real_s"] for of in areas))
-        lines.append((kubelet, ", ".join(run["areas"]), *map(str, numbers), wall, run["date"]))
+        lines.append(
+            (kubelet, ", ".join(run["areas"]), size, *map(str, numbers), wall, run["date"])
+        )
         if known:
             below.append(f"Known bugs of {kubelet}:\n\n" + "".join(f"- {bug}\n" for bug in known))
         if failed:
             below.append(f"{kubelet} did not pass {', '.join(failed)}.\n")
-    heads = ("kubelet", "areas", "MUST cases passed", "failed", "known bugs")
+    heads = ("kubelet", "areas", "MUST cases of the suite then", "passed", "failed", "known bugs")
     made = table((*heads, "skipped, it is older", "skipped", "wall time", "run on"), lines)
     return "\n".join([made, *below])
 
@@ -52,7 +55,9 @@ def fixtures_table(record: Mapping[str, Any]) -> str:
     for name in sorted(titles, key=_in_order):
         words = (_word(run["fixtures"].get(name)) for _, run in runs)
         lines.append((f"[{name}](../fixtures/bugs/{name}.yaml)", titles[name], *words))
-    dates = ", ".join(f"{version} on {run['date']}" for version, run in runs)
+    dates = ", ".join(
+        f"{version} on {run['date']} ({len(run['fixtures'])} fixtures)" for version, run in runs
+    )
     parts = [
         table(("fixture", "bug", *(version for version, _ in runs)), lines),
         f"Run: {dates}.\n",

@@ -32,7 +32,8 @@ def _choice(title: str, choice: Choice) -> str:
     for name, run in runs.items():
         again = [f"{spec} ({_given(choice, spec)})" for spec in run["passed_again"]]
         parts.append(
-            f"{name}: {run['procs']} processes, {duration(run['real_s'])}, {run['date']}. "
+            f"{name}: {_size(run['areas']):,} specs, {run['procs']} processes, "
+            f"{duration(run['real_s'])}, {run['date']}. "
             f"Failed in the whole run and passed when repeated: {'; '.join(again) or 'none'}.\n"
         )
     rows = _not_passed(choice)
@@ -48,6 +49,11 @@ def _told(areas: Mapping[str, Mapping[str, int]], folder: str) -> str:
         if folder in ("", area.rpartition("/")[0]):
             sums.update(counts)
     return ", ".join(f"{sums[what]} {what}" for what in ("passed", "failed", "skipped"))
+
+
+def _size(areas: Mapping[str, Mapping[str, int]]) -> int:
+    """How many specs a run had."""
+    return sum(sum(counts.values()) for counts in areas.values())
 
 
 def _given(choice: Choice, spec: str) -> str:

@@ -106,7 +106,8 @@ def differences_table(runs: Mapping[str, Any]) -> str:
 
 
 def areas_table(runs: Sequence[Mapping[str, Any]]) -> str:
-    """README.md: the last whole run of refkubelet on the fake runtime, an area a line."""
+    """README.md: the last whole run of refkubelet on the fake runtime, an area a line. It has the
+    cases of level MUST; below it how many there are of all levels, which other runs count."""
     run = next((r for r in runs if (r["kubelet"], r["runtime"]) == IN_VIRTUAL_TIME), None)
     if run is None or "whole" not in run:
         raise ValueError(f"no whole run of {' on '.join(IN_VIRTUAL_TIME)} is recorded")
@@ -118,18 +119,32 @@ def areas_table(runs: Sequence[Mapping[str, Any]]) -> str:
         kubelet_s += seen["case_s"]
     lines.append(("all", *_numbers(total), duration(kubelet_s)))
     heads = ("area", "passed", "failed", "skipped", "kubelet time")
-    return f"{table(heads, lines)}\nIn {whole['real_s']:.0f} s of real time ({whole['date']}).\n"
+    took = f"In {whole['real_s']:.0f} s of real time ({whole['date']})."
+    levels = "These are the cases of level MUST; with SHOULD and DETAIL (`--level detail`)"
+    return f"{table(heads, lines)}\n{took} {levels}\nthere are {_size(run['cases']):,}.\n"
+
+
+GROWS: Final = """\
+The suite grew between these runs, and some had a part of it: a run says nothing of cases that it
+did not have.
+"""
 
 
 def pairs_table(runs: Sequence[Mapping[str, Any]]) -> str:
-    """docs/verified.md: every recorded pair of kubelet and runtime, an area a line."""
+    """docs/verified.md: every recorded pair of kubelet and runtime, an area a line. The suite
+    grows, so each run says when it was and how many cases it had."""
     areas = sorted({area for run in runs for area in run["cases"]})
     heads = ("area", *(f"{run['kubelet']} on {run['runtime']}" for run in runs))
     counted = [{area: Counter(of.values()) for area, of in run["cases"].items()} for run in runs]
-    lines = [(area, *(_told(run.get(area, {})) for run in counted)) for area in areas]
+    sizes = [_size(run["cases"]) for run in runs]
+    lines: list[tuple[str, ...]] = [
+        ("*run on*", *(run["date"] for run in runs)),
+        ("*cases in this run*", *(f"{size:,}" for size in sizes)),
+    ]
+    lines += [(area, *(_told(run.get(area, {})) for run in counted)) for area in areas]
     totals = [sum(run.values(), Counter[str]()) for run in counted]
     lines.append(("all", *(_told(total) for total in totals)))
-    return table(heads, lines)
+    return f"{table(heads, lines)}\n{GROWS}"
 
 
 def seeds_table(record: Mapping[str, Any]) -> str:
@@ -157,15 +172,20 @@ def repeats_table(record: Mapping[str, Any]) -> str:
     for title, kept in record.items():
         for run in kept["runs"]:
             told = (*_numbers(run["outcomes"]), duration(run["real_s"]), f"{run['load']:g}")
-            lines.append((title, *told, run["date"]))
+            lines.append((title, f"{sum(run['outcomes'].values()):,}", *told, run["date"]))
         failed = ", ".join(kept["failed"]) or "none"
         differ = [f"{name} ({', '.join(found)})" for name, found in kept["differ"].items()]
         remarks.append(
             f"{title}: {kept['must']} MUST cases ran; failed each time: {failed}; another outcome "
             f"in one of the runs: {', '.join(differ) or 'none'}.\n"
         )
-    heads = ("what", "passed", "failed", "skipped", "wall time", "load", "run on")
+    heads = ("what", "cases", "passed", "failed", "skipped", "wall time", "load", "run on")
     return "\n".join([table(heads, lines), *remarks])
+
+
+def _size(cases: Mapping[str, Mapping[str, str]]) -> int:
+    """How many cases a run had, of all areas."""
+    return sum(map(len, cases.values()))
 
 
 def _numbers(outcomes: Mapping[str, int]) -> tuple[str, str, str]:

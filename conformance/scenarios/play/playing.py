@@ -30,10 +30,16 @@ _CANNOT: Final = (RuntimeError, LookupError, OSError, CriError, grpc.RpcError)
 
 
 class Player:
-    """Plays one scenario once."""
+    """Plays one scenario once. `begins`: called as each step begins."""
 
-    def __init__(self, scenario: Scenario, node: Node) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        node: Node,
+        begins: Callable[[Step], None] = lambda step: None,
+    ) -> None:
         self._scenario = scenario
+        self._begins = begins
         self._view = View(scenario, node)
         self._watcher = Watcher(scenario, self._view)
         self._programmer = Programmer(self._view)
@@ -45,6 +51,7 @@ class Player:
         NeverHit when a rule of the scenario has not acted."""
         self._programmer.begin()
         for step in self._scenario.steps:
+            self._begins(step)
             await self._step(step)
         for expectation in self._scenario.expect:
             await self._watcher.until(expectation, EXPECT_S)

@@ -49,7 +49,7 @@ class Strategy:
         """Fill in defaults, drop what a client may not set."""
 
     def set_requester(self, obj: Object, user: Object) -> None:
-        """Note in a new object whose it is; `user`: a `UserInfo`."""
+        """Note in a new object which user created it; `user`: a `UserInfo`."""
 
     def admit(self, obj: Object) -> None:
         """Add to a new or changed object what the server chooses, and drop what is switched off,

@@ -86,7 +86,8 @@ def _source_causes(source: dict[str, Any]) -> list[Cause]:
 
 
 def _inline_causes(spec: dict[str, Any], path: str) -> list[Cause]:
-    """What is wrong with a volume that is no PersistentVolume: one of CSI, with few fields."""
+    """Causes for a volume given in the attachment itself: it must be one of CSI, with few
+    fields."""
 
     def unwanted(field: str) -> list[Cause]:
         text = f"may not be specified {_IN_CONTEXT}"

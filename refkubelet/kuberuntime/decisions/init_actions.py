@@ -56,7 +56,7 @@ class InitPlan:
     resizes_by_restart: bool = False  # a container is killed for a resize
 
     def decide(self) -> InitPlan:
-        """Make the pass and return the plan itself."""
+        """Make the pass and return the plan itself (LIFE-120, LIFE-121)."""
         inits = self.pod.spec.initContainers or []
         status = without_leftovers(self.status)
         self.past = self.initialized = not inits or has_regular_alive(self.pod.spec, status)
@@ -87,7 +87,7 @@ class InitPlan:
         self, container: Container, record: ContainerRecord, following: Container | None
     ) -> None:
         """Decide about the plain init container in progress; `following` starts once it has
-        succeeded."""
+        succeeded (LIFE-120)."""
         match record.state:
             case ContainerState.CREATED:
                 self.starts.append(container)

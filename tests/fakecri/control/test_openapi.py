@@ -25,7 +25,7 @@ from fakecri.control.routes import ROUTES
 from fakecri.scripts.values import parse_yaml
 
 DOCUMENT = openapi(ROUTES)
-PAGE = (ROOT / "docs/fakecri.md").read_text()
+PAGE = (ROOT / "docs/fakecri/from-a-shell.md").read_text()
 
 
 def test_it_is_openapi_and_has_every_route() -> None:

@@ -22,7 +22,7 @@ from fakecri.scripts.values import parse_yaml
 from fakecri.serving.check import schema_text
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "fakecri/script.schema.json").read_text())
-PAGE = (ROOT / "docs/fakecri.md").read_text()
+PAGE = (ROOT / "docs/fakecri/script-file.md").read_text()
 
 
 def script(tmp_path: Path, text: str) -> Path:

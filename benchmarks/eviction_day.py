@@ -23,9 +23,9 @@ from crash_loop import IN_MEMORY, WITH_CGROUPS, configuration, virtual_clock
 from measure import Row
 
 from fakecri import FakeCRI, FakeNode, stops, uses
-from fakecri.machine.values import MemoryStats
 from fakekubeapi import FakeApi
 from fakekubeapi.httpx_transport import InProcessTransport
+from kubeobjects.machine import MemoryStats
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.kubelet import Directories, Kubelet, KubeletDeps, ThisNode
 from refkubelet.node.facts import node_facts

@@ -300,7 +300,7 @@ def _wrong_files(files: Sequence[Path]) -> str:
         return ""
     # Here, not above: runs without scenarios start earlier.
     from conformance.scenarios.reading import load_scenarios
-    from fakecri.errors import ScriptError
+    from kubeobjects.strict.errors import ScriptError
 
     try:
         load_scenarios(scenarios)

@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any
 
 import msgspec
 
 from conformance.results_schema import (
     FORMAT,
     KINDS,
+    WORST_FIRST,
     CaseLine,
     Line,
     Product,
@@ -27,10 +28,6 @@ from conformance.results_schema import (
     TraceLine,
 )
 from conformance.traces.entries import Trace
-
-WORST_FIRST: Final = (
-    "error", "failed", "inconclusive", "known bug", "passed", "skipped", "disabled",
-)  # fmt: skip
 
 Key = tuple[str, int | None]
 """Case ID and seed."""

@@ -23,6 +23,9 @@ FORMAT: Final = 1
 """Counts up when readers of older files cannot read newer ones."""
 
 Verdict = Literal["passed", "failed", "known bug", "inconclusive", "skipped", "disabled", "error"]
+WORST_FIRST: Final = (
+    "error", "failed", "inconclusive", "known bug", "passed", "skipped", "disabled",
+)  # fmt: skip
 LevelName = Literal["must", "should", "detail"]
 
 

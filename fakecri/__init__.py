@@ -41,10 +41,11 @@ if TYPE_CHECKING:
     from fakecri.fake import FakeCRI
     from fakecri.latency import cri_latency
     from fakecri.machine.node import FakeNode
-    from fakecri.machine.topology import HugePages, MachineTopology, uniform_topology
+    from fakecri.machine.topology import uniform_topology
     from fakecri.machine.values import Filesystem
     from fakecri.options import Options
     from fakecri.serving.background import ServedFake, serve
+    from kubeobjects.topology import HugePages, MachineTopology
 
 # Where each public name lives; imported when first used, so that `import fakecri` costs nothing.
 _HOMES = {
@@ -124,7 +125,9 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         hint = ""
         if not name.startswith("_") and find_spec(f"fakecri.{name}") is None:
-            from fakecri.errors import did_you_mean  # needs grpc, which is a tenth of a second
+            from kubeobjects.strict.errors import (
+                did_you_mean,  # needs grpc, which is a tenth of a second
+            )
 
             hint = did_you_mean(name, __all__)
         raise AttributeError(f"module 'fakecri' has no attribute {name!r}{hint}")

@@ -111,9 +111,9 @@ def _learn(path: Path) -> int:
 
 
 async def _serve(arguments: argparse.Namespace) -> None:
-    from fakecri.errors import ScriptError
     from fakecri.fake import FakeCRI
     from fakecri.serving.fake_arguments import made_of
+    from kubeobjects.strict.errors import ScriptError
 
     try:
         node, options = made_of(arguments)
@@ -149,10 +149,10 @@ async def _cgroups_at(cri: FakeCRI, directory: Path | None) -> AsyncIterator[Non
 
 async def _proxy(arguments: argparse.Namespace) -> None:
     from fakecri.cri.endpoint import EndpointError
-    from fakecri.errors import ScriptError
     from fakecri.proxy import RecordingProxy
     from fakecri.scripts.script import apply_script, load_script
     from fakecri.server import GrpcUpstream
+    from kubeobjects.strict.errors import ScriptError
 
     try:
         async with GrpcUpstream(arguments.upstream) as upstream:

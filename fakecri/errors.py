@@ -1,9 +1,8 @@
-"""The errors a fake runtime answers with: gRPC statuses, as a client of a real one sees them; and
-those of its scripts."""
+"""The errors a fake runtime answers with: gRPC statuses, as a client of a real one sees them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final, TypeVar
 
 import grpc
@@ -31,27 +30,6 @@ def unknown(details: str) -> CriError:
 
 def deadline_exceeded(details: str = "context deadline exceeded") -> CriError:
     return CriError(grpc.StatusCode.DEADLINE_EXCEEDED, details)
-
-
-class ScriptError(ValueError):
-    """A file cannot be used. Each of `errors` is `file:line:column: path: what was wanted, what was
-    there`; the text has one in each line."""
-
-    def __init__(self, *errors: str) -> None:
-        super().__init__("\n".join(errors))
-        self.errors = errors
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown word: `; did you mean X?`, "" when none is near.
-
-    >>> did_you_mean("StartContaner", ["StartContainer", "StopContainer"])
-    '; did you mean StartContainer?'
-    """
-    from difflib import get_close_matches  # 5 ms that only mistakes need
-
-    near = get_close_matches(word, list(known), n=1)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 _CODES: Final = {code.name: code for code in grpc.StatusCode}

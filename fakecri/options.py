@@ -12,7 +12,7 @@ from kubecri.v1 import api_pb2 as pb
 from fakecri.behaviors.matching import require_count
 from fakecri.core import addresses
 from fakecri.core.image_store.images import Registry, any_image
-from fakecri.errors import did_you_mean
+from kubeobjects.strict.errors import did_you_mean
 from simclock import Latency
 
 DEFAULT_IMAGES: Final = ("localhost/busybox:1", "localhost/busybox:2", "localhost/pause:1")

@@ -16,9 +16,11 @@ import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from refkubelet.certificates.store import CertificateError
 from refkubelet.config import (

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 NANOSECONDS = 1_000_000_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Clock(ABC):
@@ -29,7 +29,7 @@ class Clock(ABC):
 
     def now(self) -> datetime:
         """Wall clock as an aware UTC datetime (microsecond resolution)."""
-        return _EPOCH + timedelta(microseconds=self.wall_ns() // 1000)
+        return EPOCH + timedelta(microseconds=self.wall_ns() // 1000)
 
     def local(self) -> datetime:
         """Wall clock as an aware datetime in the local time zone: for `RealClock` the machine's,
@@ -62,7 +62,7 @@ class VirtualClock(Clock):
 
     def __init__(self, loop: asyncio.AbstractEventLoop, start: datetime) -> None:
         self._loop_time = self.monotonic_s = loop.time  # type: ignore[method-assign]
-        self._start_ns = (start - _EPOCH) // timedelta(microseconds=1) * 1000
+        self._start_ns = (start - EPOCH) // timedelta(microseconds=1) * 1000
 
     def monotonic_s(self) -> float:
         return self._loop_time()
@@ -87,4 +87,4 @@ def format_rfc3339(wall_ns: int, *, digits: int = 0) -> str:
 @lru_cache(maxsize=64)
 def _second(since_1970_s: int) -> str:
     """That second as text: many times are of the same few."""
-    return (_EPOCH + timedelta(seconds=since_1970_s)).strftime("%Y-%m-%dT%H:%M:%S")
+    return (EPOCH + timedelta(seconds=since_1970_s)).strftime("%Y-%m-%dT%H:%M:%S")

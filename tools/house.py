@@ -5,13 +5,14 @@ python tools/house.py [TREE ...]
 One column for each tree (default: this one): lines of product code without docstrings, comments
 and empty lines; folders with more than twenty modules; modules in circles when imports for types
 count; files under version control; functions of more than fifty lines; records of more than fifteen
-fields; of each package how many local names of a hundred only say that something is there, was
-found or is wanted (cases counted here).
+fields; strict readers of files; of each package how many local names of a hundred only say that
+something is there, was found or is wanted (cases counted here).
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -94,6 +95,21 @@ def large_records(module: ast.Module) -> Iterator[str]:
             yield node.name
 
 
+def reads_strictly(module: ast.Module) -> bool:
+    """Whether it is a strict reader of files: it tells of unknown keys or fields, and guesses what
+    was meant."""
+    guesses = tells = False
+    for node in ast.walk(module):
+        match node:
+            case ast.Call(
+                func=ast.Name(id="did_you_mean") | ast.Attribute(attr="get_close_matches")
+            ):
+                guesses = True
+            case ast.Constant(value=str(text)) if re.match("unknown (key|field)\\b", text):
+                tells = True
+    return guesses and tells
+
+
 def local_names(module: ast.Module) -> Iterator[str]:
     """The names that functions bind, each once for a function, without arguments."""
     for function in ast.walk(module):
@@ -168,6 +184,7 @@ def numbers(tree: Path) -> dict[str, float]:
         f"records of more than {MOST_FIELDS} fields": sum(
             len(list(large_records(module))) for module in product.values()
         ),
+        "strict readers of files": sum(map(reads_strictly, product.values())),
         **{
             f"local names without meaning, {package}, %": empty_words(
                 module for path, module in parsed.items() if path.startswith(f"{package}/")

@@ -18,13 +18,12 @@ from conformance.report.tables import (
     matrix,
     summary_rows,
 )
-from conformance.results_schema import CaseLine, Product, RunEnd, RunHead
+from conformance.results_schema import WORST_FIRST, CaseLine, Product, RunEnd, RunHead
 
 Traces = Callable[[CaseLine], bytes | None]
 """The JSON of a case's trace; None where it was not kept."""
 _CODE: Final = re.compile(r"`([^`]*)`")
 _BOLD: Final = re.compile(r"\*\*([^*]+)\*\*")
-WORST: Final = ("error", "failed", "inconclusive", "known bug", "passed", "skipped", "disabled")
 
 
 def run_page(
@@ -37,7 +36,7 @@ def run_page(
     rules: Mapping[str, str],
 ) -> str:
     """The page of a run. `rules`: rule -> its text, Markdown."""
-    ordered = sorted(cases, key=lambda case: (WORST.index(case.verdict), case.area, case.id))
+    ordered = sorted(cases, key=lambda case: (WORST_FIRST.index(case.verdict), case.area, case.id))
     scripts: list[str] = []
     case_parts = []
     for number, case in enumerate(ordered):
@@ -92,7 +91,7 @@ def _filters(cases: Sequence[CaseLine]) -> str:
     """The form that chooses cases."""
     areas = _options("all areas", sorted({case.area for case in cases}))
     present = {case.verdict for case in cases}
-    verdicts = _options("all verdicts", [verdict for verdict in WORST if verdict in present])
+    verdicts = _options("all verdicts", [verdict for verdict in WORST_FIRST if verdict in present])
     return (
         '<form id="choose" role="search" aria-label="cases">'
         f'<label>area <select name="area">{areas}</select></label>'

@@ -15,11 +15,11 @@ from conformance.scenarios.shape.pods import KINDS, container_names
 from conformance.scenarios.shape.scenario import Scenario
 from conformance.scenarios.shape.steps import Step, made_by, sources_of
 from conformance.scenarios.shape.walk import conditions_of
-from fakecri.errors import ScriptError, did_you_mean
-from fakecri.scripts.struct_reader import Placed, Strict
 from fakekubeapi.errors import StatusError
 from fakekubeapi.requests.shapes import check_shape, require_known_fields
 from kubeobjects.schema.messages import message
+from kubeobjects.strict.errors import ScriptError, did_you_mean
+from kubeobjects.strict.reader import Placed, Strict
 
 _BARE: Final = ("remove", "vanish", "stop_sandbox", "kill_sandbox")
 """Steps whose argument is a pod."""

@@ -14,8 +14,8 @@ from conformance.scenarios.files import in_files
 from conformance.scenarios.learn.learning import NothingToLearn, learned_text
 from conformance.scenarios.reading import load_scenarios, scenario_schema
 from conformance.scenarios.shape.scenario import Scenario
-from fakecri.errors import ScriptError
 from fakecri.recording.recorded import RecordError, read_record
+from kubeobjects.strict.errors import ScriptError
 
 EXIT_MISTAKES = 2
 

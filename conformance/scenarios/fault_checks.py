@@ -10,9 +10,9 @@ from msgspec import UNSET
 from conformance.scenarios.shape.answers import mistakes_in
 from conformance.scenarios.shape.steps import FAKE_ONLY, Fault
 from fakecri.cri.services import METHODS
-from fakecri.errors import ScriptError
 from fakecri.fake import FakeCRI
 from fakecri.proxy import RecordingProxy
+from kubeobjects.strict.errors import ScriptError
 
 
 def cannot_act(rule: Any) -> Iterator[ScriptError]:

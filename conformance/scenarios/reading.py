@@ -9,9 +9,10 @@ from typing import Any
 
 from conformance.scenarios.checks import mistakes
 from conformance.scenarios.shape.scenario import Scenario
-from fakecri.errors import ScriptError
-from fakecri.scripts.struct_reader import json_schema, read
-from fakecri.scripts.values import Value, read_yaml
+from kubeobjects.strict.errors import ScriptError
+from kubeobjects.strict.json_schema import json_schema
+from kubeobjects.strict.reader import read
+from kubeobjects.strict.values import Value, read_yaml
 
 
 def load_scenario(path: Path) -> Scenario:

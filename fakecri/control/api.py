@@ -32,14 +32,14 @@ from fakecri.control.openapi import openapi
 from fakecri.control.routes import ROUTES, find
 from fakecri.control.state import call_row, container_row, node_row, rule_row, sandbox_row, state_of
 from fakecri.core.objects import Container, Sandbox
-from fakecri.errors import ScriptError, did_you_mean
 from fakecri.fake import FakeCRI
 from fakecri.machine.values import Victim
 from fakecri.rules.faults import Rule
 from fakecri.rules.instrument import Instrumented
 from fakecri.scripts.script import apply_script, read_script
-from fakecri.scripts.struct_reader import read
-from fakecri.scripts.values import Value, parse_yaml, texts_value
+from kubeobjects.strict.errors import ScriptError, did_you_mean
+from kubeobjects.strict.reader import read
+from kubeobjects.strict.values import Value, parse_yaml, texts_value
 from simclock import ManualLoop, format_rfc3339
 
 S = TypeVar("S", bound=msgspec.Struct)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from fakecri.scripts.fields import Amount, Bytes, Count, ExitCode, Method, Name, Seconds
-from fakecri.scripts.struct_reader import Placed, Strict
+from kubeobjects.strict.reader import Placed, Strict
 
 # -- actions -----------------------------------------------------------------------------------
 

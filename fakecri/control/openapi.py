@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from fakecri.control.bodies import ACTIONS
 from fakecri.control.routes import Route
-from fakecri.scripts.struct_reader import Strict, schemas
+from kubeobjects.strict.json_schema import schemas
+from kubeobjects.strict.reader import Strict
 from simclock.distribution import own_version
 
 _REF: Final = "#/components/schemas/{name}"

@@ -16,7 +16,7 @@ from fakecri.control.bodies import (
 )
 from fakecri.control.http import HttpError, Request
 from fakecri.scripts.script import Script
-from fakecri.scripts.struct_reader import Strict
+from kubeobjects.strict.reader import Strict
 
 
 @dataclass(frozen=True, slots=True)

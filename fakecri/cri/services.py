@@ -18,7 +18,7 @@ from google.protobuf import message_factory
 from google.protobuf.message import Message
 from kubecri.v1 import api_pb2
 
-from fakecri.errors import did_you_mean
+from kubeobjects.strict.errors import did_you_mean
 
 log = logging.getLogger("fakecri.cri.services")
 

@@ -25,7 +25,7 @@ from fakecri.csi.in_process import InProcessCsi
 from fakecri.csi.serving import add_driver
 from fakecri.deviceplugin.in_process import InProcessPlugins
 from fakecri.deviceplugin.plugin import FakeDevicePlugin
-from fakecri.deviceplugin.serving import DeviceService
+from fakecri.deviceplugin.serving import DeviceService, passed
 from fakecri.errors import CriError, status_code, unknown
 
 
@@ -167,14 +167,8 @@ class _Service(services.RegistrationServicer):
     def __init__(self, plugin: RegisteredPlugin) -> None:
         self._plugin = plugin
 
-    async def _call(self, method: str, request: Any, context: Any) -> Any:
-        try:
-            return await self._plugin.call(method, request, timeout_s=context.time_remaining())
-        except CriError as error:
-            await context.abort(error.code(), error.details())
-
     async def GetInfo(self, request: Any, context: Any) -> Any:
-        return await self._call("GetInfo", request, context)
+        return await passed(self._plugin, "GetInfo", request, context)
 
     async def NotifyRegistrationStatus(self, request: Any, context: Any) -> Any:
-        return await self._call("NotifyRegistrationStatus", request, context)
+        return await passed(self._plugin, "NotifyRegistrationStatus", request, context)

@@ -31,29 +31,31 @@ LOOK_PERIOD_S: Final = 0.2
 REGISTER_LIMIT_S: Final = 10.0
 
 
+async def passed(plugin: Any, method: str, request: Any, context: Any) -> Any:
+    """The plugin's answer to a call over gRPC; its error ends the call."""
+    try:
+        return await plugin.call(method, request, timeout_s=context.time_remaining())
+    except CriError as error:
+        await context.abort(error.code(), error.details())
+
+
 class DeviceService(services.DevicePluginServicer):
     """The five methods, each passed to the plugin."""
 
     def __init__(self, plugin: FakeDevicePlugin) -> None:
         self._plugin = plugin
 
-    async def _call(self, method: str, request: Any, context: Any) -> Any:
-        try:
-            return await self._plugin.call(method, request, timeout_s=context.time_remaining())
-        except CriError as error:
-            await context.abort(error.code(), error.details())
-
     async def GetDevicePluginOptions(self, request: Any, context: Any) -> Any:
-        return await self._call("GetDevicePluginOptions", request, context)
+        return await passed(self._plugin, "GetDevicePluginOptions", request, context)
 
     async def GetPreferredAllocation(self, request: Any, context: Any) -> Any:
-        return await self._call("GetPreferredAllocation", request, context)
+        return await passed(self._plugin, "GetPreferredAllocation", request, context)
 
     async def Allocate(self, request: Any, context: Any) -> Any:
-        return await self._call("Allocate", request, context)
+        return await passed(self._plugin, "Allocate", request, context)
 
     async def PreStartContainer(self, request: Any, context: Any) -> Any:
-        return await self._call("PreStartContainer", request, context)
+        return await passed(self._plugin, "PreStartContainer", request, context)
 
     async def ListAndWatch(self, request: Any, context: Any) -> AsyncIterator[Any]:
         try:

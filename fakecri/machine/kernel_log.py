@@ -9,15 +9,9 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from kubeobjects.machine import KernelMessage
+
 _KEPT: Final = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class KernelMessage:
-    """A line of the log, and when it was written."""
-
-    time_ns: int
-    text: str
 
 
 class KernelLogReader(AsyncIterator[KernelMessage]):

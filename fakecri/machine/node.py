@@ -9,24 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fakecri import late
 from fakecri.machine import oom_report
 from fakecri.machine.kernel_log import KernelLog, KernelLogReader
 from fakecri.machine.logind import FakeLogind
-from fakecri.machine.values import (
-    GIB,
-    Filesystem,
-    FilesystemStats,
-    InterfaceTraffic,
-    MemoryStats,
-    PidStats,
-    Tenant,
-    Usage,
-    Victim,
-)
+from fakecri.machine.values import GIB, Filesystem, InterfaceTraffic, Tenant, Usage, Victim
+from kubeobjects.machine import FilesystemStats, MemoryStats, PidStats
 from simclock import Clock
+
+if TYPE_CHECKING:  # only a node with a layout of its own needs it at run time
+    from kubeobjects.topology import MachineTopology
 
 _OTHER_PID: Final = 700
 _SETTINGS: Final = (
@@ -85,7 +79,7 @@ class FakeNode:
     """What the cgroup files read time from; the runtime of this node gives it its own."""
     cgroups_version: Literal[1, 2] = 2
     """The version of cgroups at /sys/fs/cgroup."""
-    layout: late.topology.MachineTopology | None = None
+    layout: MachineTopology | None = None
     """CPUs and NUMA nodes; None: a socket with one core for each of `cpus`, and huge pages of the
     usual sizes, none of them set aside. Overrides `cpus`."""
     swap_total_bytes: int = 0
@@ -261,7 +255,7 @@ class FakeNode:
     def swap_bytes(self) -> int:
         return self.swap_total_bytes
 
-    def topology(self) -> late.topology.MachineTopology:
+    def topology(self) -> MachineTopology:
         """CPUs, NUMA nodes and huge pages: `layout`, or one made for `cpus` and `memory_bytes`."""
         if self.layout is not None:
             return self.layout

@@ -10,8 +10,8 @@ from typing import Final, Literal
 
 from fakecri.cgroupfs import CgroupFS, Machine
 from fakecri.cgroupfs.processes import Process
-from fakecri.machine.topology import MachineTopology, page_size_name
 from fakecri.machine.values import NEVER_A_VICTIM, Victim
+from kubeobjects.topology import MachineTopology, page_size_name
 from simclock import Clock
 
 _FIRST_FREE_PID: Final = 1 << 20

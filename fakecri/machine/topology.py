@@ -2,60 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from kubeobjects.topology import Cpu, HugePages, MachineTopology, NumaNode
 
 LOCAL_DISTANCE = 10
 REMOTE_DISTANCE = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Cpu:
-    """An online CPU. `core` is the kernel's core id, which is unique within a socket only. `cache`:
-    the last-level cache that it shares with some CPUs of its NUMA node; None: with all of them."""
-
-    cpu: int
-    core: int
-    socket: int
-    node: int
-    cache: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class HugePages:
-    """Pages of one size that a NUMA node has set aside."""
-
-    page_bytes: int
-    pages: int
-
-
-def page_size_name(page_bytes: int) -> str:
-    """
-    >>> [page_size_name(n << 10) for n in (64, 2048, 1048576)]
-    ['64KB', '2MB', '1GB']
-    """
-    for unit, power in (("GB", 30), ("MB", 20)):
-        if page_bytes >= 1 << power:
-            return f"{page_bytes >> power}{unit}"
-    return f"{page_bytes >> 10}KB"
-
-
-@dataclass(frozen=True, slots=True)
-class NumaNode:
-    """A NUMA node; `distances` are those to every node, in the order of their ids."""
-
-    id: int
-    memory_bytes: int
-    hugepages: tuple[HugePages, ...] = ()
-    distances: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class MachineTopology:
-    """CPUs by number, nodes by id."""
-
-    cpus: tuple[Cpu, ...]
-    nodes: tuple[NumaNode, ...]
 
 
 NO_HUGEPAGES: Final = (HugePages(2 << 20, 0), HugePages(1 << 30, 0))

@@ -12,37 +12,6 @@ NEVER_A_VICTIM: Final = -1000
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryStats:
-    """Memory of the machine, bytes."""
-
-    total_bytes: int
-    working_set_bytes: int
-    time_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class FilesystemStats:
-    """One filesystem, bytes and inodes. `kept_bytes`: free, but for root only."""
-
-    device: str
-    capacity_bytes: int
-    available_bytes: int
-    inodes: int
-    inodes_free: int
-    time_ns: int
-    kept_bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class PidStats:
-    """Tasks that there may be, and that there are."""
-
-    limit: int
-    running: int
-    time_ns: int
-
-
-@dataclass(frozen=True, slots=True)
 class InterfaceTraffic:
     """Bytes and errors of one network interface."""
 

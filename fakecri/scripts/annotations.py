@@ -21,7 +21,7 @@ def annotated(annotations: Mapping[str, str], container: str) -> tuple[Behavior,
         return ()
     # YAML is read only where a pod has such an annotation.
     from fakecri.scripts.behavior_shapes import Behaviors
-    from fakecri.scripts.struct_reader import read
-    from fakecri.scripts.values import parse_yaml
+    from kubeobjects.strict.reader import read
+    from kubeobjects.strict.values import parse_yaml
 
     return read(parse_yaml(annotations[key], f"annotation {key}"), Behaviors).behaviors

@@ -14,7 +14,7 @@ from fakecri.behaviors.behavior import KINDS, Behavior
 from fakecri.behaviors.checked import BehaviorError
 from fakecri.behaviors.curves import curve, ramp
 from fakecri.scripts.fields import Amount, Bytes, Count, ExitCode, Name, Seconds, Text, Words
-from fakecri.scripts.struct_reader import Placed, Strict
+from kubeobjects.strict.reader import Placed, Strict
 
 T = TypeVar("T")
 OrList: TypeAlias = T | Annotated[list[T], Meta(min_length=1)] | UnsetType

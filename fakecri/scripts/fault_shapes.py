@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Final
 from msgspec import UNSET, Meta, UnsetType
 
 from fakecri.scripts.fields import Amount, Count, Method, Name, Seconds, StatusCode
-from fakecri.scripts.struct_reader import Placed, Strict
+from kubeobjects.strict.reader import Placed, Strict
 
 
 class _Fault(Strict):

@@ -28,13 +28,14 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
-from fakecri.errors import ScriptError
 from fakecri.machine.node import FakeNode
 from fakecri.rules.faults import Rule
 from fakecri.scripts.fault_shapes import FAULTS, FaultEntry
 from fakecri.scripts.script_shapes import Script, registry_with
-from fakecri.scripts.struct_reader import json_schema, read
-from fakecri.scripts.values import Value, read_yaml
+from kubeobjects.strict.errors import ScriptError
+from kubeobjects.strict.json_schema import json_schema
+from kubeobjects.strict.reader import read
+from kubeobjects.strict.values import Value, read_yaml
 
 _OF_ALL: Final = ("faults",)
 _WHEN_MADE: Final = ("runtime", "node")

@@ -25,8 +25,8 @@ from fakecri.scripts.fields import (
     StatusCode,
     Text,
 )
-from fakecri.scripts.struct_reader import Placed, Strict
 from fakecri.streaming.stream_rules import address
+from kubeobjects.strict.reader import Placed, Strict
 
 _OPTIONS: Final = {
     "name": "runtime_name",

@@ -17,7 +17,7 @@ import msgspec
 from fakecri.fake import FakeCRI
 from fakecri.proxy import RecordingProxy
 from fakecri.scripts.script import ScriptError, apply_script, load_script, script_schema
-from fakecri.scripts.struct_reader import Strict
+from kubeobjects.strict.reader import Strict
 
 
 def main(arguments: argparse.Namespace) -> int:

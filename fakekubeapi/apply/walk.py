@@ -11,6 +11,8 @@ from fakekubeapi.apply import field_sets
 from fakekubeapi.apply.field_sets import NONE, Fields, Path
 from fakekubeapi.apply.structure import LEAF, OPEN, Keyed, Leaf, MapOf, Open, SetOf, Shape, Struct
 from fakekubeapi.bodies import copy_json
+from kubeobjects.golang.json import same_json
+from kubeobjects.golang.strconv import quoted_list
 
 _MISSING: Final = object()
 
@@ -103,13 +105,9 @@ def _element(item: Any, shape: Shape, at: Path, number: int) -> tuple[str, Shape
     except KeyError as error:
         raise BadObject(
             f"{where}: element {number}: associative list with keys has an element that omits all "
-            f"key fields {_quoted(error.args[0])} (and doesn't have default values for any key "
+            f"key fields {quoted_list(error.args[0])} (and doesn't have default values for any key "
             "fields)"
         ) from None
-
-
-def _quoted(keys: tuple[str, ...]) -> str:
-    return "[" + " ".join(f'"{key}"' for key in keys) + "]"
 
 
 def field_shape(shape: Struct | MapOf | Open, name: str) -> Shape | None:
@@ -135,7 +133,7 @@ class _Found:
     removed: set[Path]
 
     def compare(self, old: Any, new: Any, shape: Shape, at: Path) -> None:
-        if old is not _MISSING and new is not _MISSING and _same(old, new):
+        if old is not _MISSING and new is not _MISSING and same_json(old, new):
             return
         if at and old is _MISSING:
             self.added.add(at)
@@ -155,10 +153,6 @@ class _Found:
 
 def _fits(value: Any, shape: Shape) -> bool:
     return value is _MISSING or value is None or _has_parts(value, shape)
-
-
-def _same(old: Any, new: Any) -> bool:
-    return bool(old == new) and isinstance(old, bool) == isinstance(new, bool)
 
 
 def _present_parts(value: Any, shape: Shape, at: Path) -> dict[str, tuple[Any, Shape]]:

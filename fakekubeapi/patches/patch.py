@@ -23,6 +23,7 @@ from fakekubeapi.errors import (
     unsupported_media_type,
 )
 from fakekubeapi.patches.strategic import strategic_merge
+from kubeobjects.golang.json import same_json
 from kubeobjects.schema.messages import Message
 
 MAX_OPERATIONS: Final = 10_000
@@ -219,14 +220,9 @@ def _op_test(document: Any, operation: dict[str, Any]) -> Any:
     parent = _get(document, parts[:-1])
     absent = bool(parts) and isinstance(parent, dict) and parts[-1] not in parent
     current = None if absent else _get(document, parts)  # a member that is absent is null, here too
-    if not _same(current, operation["value"]):
+    if not same_json(current, operation["value"]):
         raise ValueError(f"test failed: found {current!r}, wanted {operation['value']!r}")
     return document
-
-
-def _same(left: Any, right: Any) -> bool:
-    # In Python True == 1; in JSON they differ. 1 and 1.0 are equal in both.
-    return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
 
 
 def _name(value: Any) -> str:

@@ -25,8 +25,8 @@ from fakekubeapi.protobuf.wire import (
     text,
     varint,
 )
+from simclock.clock import EPOCH
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ZERO_TIME: Final = datetime(1, 1, 1, tzinfo=UTC)
 _SECOND: Final = timedelta(seconds=1)
 _NANOS_OF_MICRO: Final = 1000
@@ -115,8 +115,8 @@ def _encode_time(value: Any, *, micro: bool) -> bytes:
     if value is None:
         return b""
     when = datetime.fromisoformat(value)
-    since = (when if when.tzinfo else when.replace(tzinfo=UTC)) - _EPOCH
-    if since == _ZERO_TIME - _EPOCH:
+    since = (when if when.tzinfo else when.replace(tzinfo=UTC)) - EPOCH
+    if since == _ZERO_TIME - EPOCH:
         return b""
     nanos = since.microseconds * _NANOS_OF_MICRO if micro else 0
     return key(1, VARINT) + varint(since // _SECOND) + key(2, VARINT) + varint(nanos)
@@ -129,7 +129,7 @@ def _decode_time(raw: bytes, *, micro: bool) -> str | None:
     nanos = signed(_number(_last(raw, 2, 0)), 32) if micro else 0
     try:
         since = timedelta(seconds=seconds, microseconds=nanos // _NANOS_OF_MICRO)
-        when = _EPOCH + since
+        when = EPOCH + since
     except OverflowError:
         raise WireError("Time.MarshalJSON: year outside of range [0,9999]") from None
     if when == _ZERO_TIME:

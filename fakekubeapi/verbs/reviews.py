@@ -19,6 +19,7 @@ from fakekubeapi.requests.shapes import check_shape
 from fakekubeapi.resources.service_accounts import EXPIRATION_S
 from fakekubeapi.storage.store import Key, Object, Store
 from kubeobjects.causes import Cause, invalid_value
+from kubeobjects.golang.strconv import quoted_list
 from kubeobjects.schema.messages import message
 from simclock import Clock, Ids, format_rfc3339
 
@@ -208,7 +209,7 @@ class Reviews:
         if claims["exp"] <= clock.wall_ns() // 10**9:
             return "service account token has expired"
         if not set(claims["aud"]) & set(audiences):
-            own, target = _listed(claims["aud"]), _listed(audiences)
+            own, target = quoted_list(claims["aud"]), quoted_list(audiences)
             return f"token audiences {own} is invalid for the target audiences {target}"
         private = claims["kubernetes.io"]
         namespace, account = private["namespace"], private["serviceaccount"]
@@ -232,10 +233,6 @@ class Reviews:
 
 def _ref(obj: Object) -> dict[str, str]:
     return {"name": obj["metadata"]["name"], "uid": obj["metadata"]["uid"]}
-
-
-def _listed(words: Sequence[str]) -> str:
-    return "[" + " ".join(f'"{word}"' for word in words) + "]"
 
 
 def _check_names(route: Route, given: Object) -> None:

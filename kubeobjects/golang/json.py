@@ -20,6 +20,12 @@ def go_json(value: Any) -> str:
     return text.translate(_ESCAPES)
 
 
+def same_json(left: Any, right: Any) -> bool:
+    """Whether two JSON values are equal: 1 and 1.0 are, 1 and true, which Python takes for equal,
+    are not."""
+    return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
+
+
 def go_number(value: float) -> str:
     """A finite number as JSON: an exponent only below 1e-6 and from 1e21 on.
 

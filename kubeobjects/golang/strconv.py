@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Final
@@ -23,7 +24,7 @@ _HEX: Final = re.compile(
     r"(?P<sign>[+-]?)0[xX](?=\.?[0-9a-fA-F])(?P<whole>[0-9a-fA-F]*)\.?(?P<part>[0-9a-fA-F]*)"
     r"[pP](?P<power>[+-]?[0-9]+)"
 )
-_LONE_UNDERSCORE: Final = re.compile(r"(?<![0-9])_|_(?![0-9])")
+LONE_UNDERSCORE: Final = re.compile(r"(?<![0-9])_|_(?![0-9])")
 _LONE_UNDERSCORE_IN_HEX: Final = re.compile(r"(?<![0-9a-fA-FxX])_|_(?![0-9a-fA-F])")
 _MANTISSA_BITS: Final = 24  # of a 32 bit float, with the first one, which is not written
 _MANTISSA_DIGITS: Final = 9  # are enough to tell all 32 bit floats apart
@@ -85,7 +86,7 @@ def parse_float32(text: str) -> float:
         return -math.inf if text.startswith("-") else math.inf
     plain = text.replace("_", "")
     hexadecimal = _HEX.fullmatch(plain)
-    lone = _LONE_UNDERSCORE_IN_HEX if hexadecimal else _LONE_UNDERSCORE
+    lone = _LONE_UNDERSCORE_IN_HEX if hexadecimal else LONE_UNDERSCORE
     if lone.search(text) or not (hexadecimal or _DECIMAL.fullmatch(plain)):
         raise ValueError(f"strconv.ParseFloat: parsing {quoted(text)}: invalid syntax")
     exact = _of_hex(hexadecimal) if hexadecimal else _of_decimal(plain)
@@ -158,6 +159,15 @@ def quoted(text: str) -> str:
     "a\"b\x00\u200b"
     """
     return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def quoted_list(words: Iterable[str]) -> str:
+    """Several texts as Go shows them with %q.
+
+    >>> quoted_list(["kubepods", "besteffort"])
+    '["kubepods" "besteffort"]'
+    """
+    return f"[{' '.join(map(quoted, words))}]"
 
 
 def _escaped(char: str) -> str:

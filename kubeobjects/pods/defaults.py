@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from kubeobjects.pods.common.checks import objects_of
 from kubeobjects.pods.common.totals import default_pod_level
 from kubeobjects.quantity import parse
 
@@ -78,7 +79,7 @@ def default_pod(pod: Fields) -> None:
         return
     host_network = bool(spec.get("hostNetwork"))
     for group in ("initContainers", "containers", "ephemeralContainers"):
-        for container in _objects(spec.get(group)):
+        for container in objects_of(spec.get(group)):
             _default_container(container)
             if group != "ephemeralContainers":
                 _default_requests(container)
@@ -97,7 +98,7 @@ def default_pod(pod: Fields) -> None:
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:  # the second is the first one's old name
         spec["serviceAccountName"] = spec["serviceAccount"] = account
-    for volume in _objects(spec.get("volumes")):
+    for volume in objects_of(spec.get("volumes")):
         _default_volume(volume)
 
 
@@ -108,7 +109,7 @@ def _default_container(container: Fields) -> None:
     _fill(container, _CONTAINER)
     _fill(container, {"imagePullPolicy": default_pull_policy(str(container.get("image") or ""))})
     _round(container.get("resources"))
-    for port in _objects(container.get("ports")):
+    for port in objects_of(container.get("ports")):
         _fill(port, {"protocol": "TCP"})
     for name in _PROBES:
         for probe in _object(container.get(name)):
@@ -118,7 +119,7 @@ def _default_container(container: Fields) -> None:
         for name in ("postStart", "preStop"):
             for hook in _object(lifecycle.get(name)):
                 _default_action(hook)
-    for variable in _objects(container.get("env")):
+    for variable in objects_of(container.get("env")):
         for source in _object(variable.get("valueFrom")):
             _default_references(source)
             for reference in _object(source.get("fileKeyRef")):
@@ -158,7 +159,7 @@ def _default_requests(container: Fields) -> None:
 
 
 def _default_host_ports(container: Fields, *, host_network: bool) -> None:
-    for port in _objects(container.get("ports")) if host_network else ():
+    for port in objects_of(container.get("ports")) if host_network else ():
         if port.get("containerPort"):
             _fill(port, {"hostPort": port["containerPort"]})
 
@@ -193,7 +194,7 @@ def _default_volume(volume: Fields) -> None:
         for source in _object(volume.get(kind)):
             _fill_pointers(source, defaults)
     for projected in _object(volume.get("projected")):
-        for part in _objects(projected.get("sources")):
+        for part in objects_of(projected.get("sources")):
             _default_files(part)
             for token in _object(part.get("serviceAccountToken")):
                 _fill_pointers(token, {"expirationSeconds": _TOKEN_S})
@@ -210,7 +211,7 @@ def _default_volume(volume: Fields) -> None:
 
 def _default_files(owner: Fields) -> None:
     for source in _object(owner.get("downwardAPI")):
-        for item in _objects(source.get("items")):
+        for item in objects_of(source.get("items")):
             _default_references(item)
 
 
@@ -244,9 +245,3 @@ def _object(value: Any) -> Iterator[Fields]:
     """The value, if it is an object."""
     if isinstance(value, dict):
         yield value
-
-
-def _objects(value: Any) -> Iterator[Fields]:
-    """The objects of a list."""
-    if isinstance(value, list):
-        yield from (item for item in value if isinstance(item, dict))

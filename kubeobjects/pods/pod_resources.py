@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 from kubeobjects.causes import Cause, forbidden_field, invalid_value
 from kubeobjects.pods.common.checks import Object
-from kubeobjects.pods.common.resources import HUGE_PAGES, claim_names, requirement_causes
+from kubeobjects.pods.common.resources import claim_names, requirement_causes
 from kubeobjects.pods.common.totals import container_totals
 from kubeobjects.quantity import canonical, parse
+from kubeobjects.resource_names import HUGE_PAGES
 
 
 def overhead_causes(spec: Object) -> Iterator[Cause]:

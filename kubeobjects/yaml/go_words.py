@@ -18,7 +18,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Final
 
-from kubeobjects.golang.strconv import INT64, format_float32
+from kubeobjects.golang.strconv import INT64, LONE_UNDERSCORE, format_float32
 from kubeobjects.yaml.words import Scalar, ScalarError, Words
 
 LEAST_WITH_EXPONENT: Final = 1e21  # JSON, as Go writes it, has all digits of smaller numbers
@@ -36,7 +36,6 @@ _RADIX: Final = (
     (re.compile(r"([-+]?)(0|[1-9][0-9]*)\Z"), 10),
 )
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
-_LONE_UNDERSCORE: Final = re.compile(r"(?<![0-9])_|_(?![0-9])")
 _DATE: Final = re.compile(
     r"(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})(?:(?P<between>[Tt ])"
     r"(?:[01]?[0-9]|2[0-3]):[0-5]?[0-9]:[0-5]?[0-9](?:[.,][0-9]+)?"
@@ -47,7 +46,7 @@ _NO_TEXT: Final = re.compile("[\udc80-\udcff]")
 
 def _go_number(text: str) -> int | float | None:
     """A number in one of Go's notations; one that does not fit into 64 bits is a float."""
-    if text[0] not in "+-.0123456789" or (text[0] == "." and _LONE_UNDERSCORE.search(text)):
+    if text[0] not in "+-.0123456789" or (text[0] == "." and LONE_UNDERSCORE.search(text)):
         return None
     digits = text.replace("_", "")
     whole = _integer(digits)

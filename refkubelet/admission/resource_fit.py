@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from kubeobjects.quantity import NANO, parse_nano
+from kubeobjects.resource_names import HUGE_PAGES
 from refkubelet.model.objects import Node, Pod
 from refkubelet.model.resources import pod_requests, requests_in_use
 
 PODS: Final = "pods"
 CPU: Final = "cpu"
 NATIVE: Final = (CPU, "memory", "ephemeral-storage")  # in this order
-HUGE_PAGES: Final = "hugepages-"
 _NANO_PER_MILLI: Final = NANO // 1000
 
 

@@ -15,9 +15,10 @@ from lightkube.models.core_v1 import ResourceRequirements
 from msgspec.structs import replace
 
 from kubeobjects.quantity import canonical, parse_nano
+from kubeobjects.resource_names import COMPUTE
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import containers, is_sidecar, sidecars
-from refkubelet.model.resources import COMPUTE, pod_requests
+from refkubelet.model.resources import pod_requests
 
 
 @dataclass(frozen=True, slots=True)

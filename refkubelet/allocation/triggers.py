@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from kubeobjects.resource_names import COMPUTE
 from refkubelet.allocation.conditions import ResizeConditions
 from refkubelet.allocation.manager import (
     ADDED,
@@ -20,7 +21,7 @@ from refkubelet.allocation.manager import (
 from refkubelet.allocation.resources import asks_for_resize, changes_of
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
-from refkubelet.model.resources import COMPUTE, requests_in_use
+from refkubelet.model.resources import requests_in_use
 from refkubelet.telemetry.pod_metrics import ResizeMetrics
 
 

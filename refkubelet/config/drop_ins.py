@@ -5,14 +5,15 @@ Upstream: cmd/kubelet/app/server.go: mergeKubeletConfigurations.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import inspect
+
+from kubeobjects.strict.reader import extra_of
 from refkubelet.config.schema.errors import ConfigErrors
-from refkubelet.config.schema.fields import Kind, info_of
 
 SUFFIX: Final = ".conf"
 
@@ -46,14 +47,15 @@ def _walk(directory: str, taken: list[str], skipped: list[str]) -> None:
             (taken if entry.name.endswith(SUFFIX) else skipped).append(entry.path)
 
 
-def with_absolute_paths(schema: type, value: Mapping[str, Any], directory: Path) -> dict[str, Any]:
-    """A file's mapping with its relative paths resolved against `directory`."""
+def with_absolute_paths(
+    shape: inspect.StructType, value: Mapping[str, Any], directory: Path
+) -> dict[str, Any]:
+    """A file's mapping with its relative paths resolved against `directory` (CFG-002)."""
     found = dict(value)
-    for field in dataclasses.fields(schema):
-        info = info_of(field)
-        item = found.get(info.wire)
-        if info.kind is Kind.PATH and isinstance(item, str) and item:
-            found[info.wire] = str(directory / item)
-        elif info.kind is Kind.STRUCT and info.struct is not None and isinstance(item, dict):
-            found[info.wire] = with_absolute_paths(info.struct, item, directory)
+    for field in shape.fields:
+        item = found.get(field.encode_name)
+        if "path" in extra_of(field.type) and isinstance(item, str) and item:
+            found[field.encode_name] = str(directory / item)
+        elif isinstance(field.type, inspect.StructType) and isinstance(item, dict):
+            found[field.encode_name] = with_absolute_paths(field.type, item, directory)
     return found

@@ -9,13 +9,12 @@ Upstream: cmd/kubelet/app/server.go: setConfigz.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kubeobjects.golang.duration import format_duration
-from kubeobjects.quantity import format_binary
-from refkubelet.config.schema.fields import FieldInfo, Kind, info_of
+from msgspec import Struct, inspect
+
+from kubeobjects.strict.reader import extra_of, type_of
 from refkubelet.config.schema.kubelet_config import API_VERSION, KIND, KubeletConfiguration
 
 Json = dict[str, Any]
@@ -23,6 +22,7 @@ POINTERS: Final = frozenset(
     (
         *("enabled", "mergeDefaultEvictionSettings", "enableSystemLogQuery", "seccompDefault"),
         "resolvConf",
+        "verbosity",
     )
 )
 """What is shown even when it is off or empty."""
@@ -38,44 +38,35 @@ def as_v1beta1(config: KubeletConfiguration) -> Json:
     return document
 
 
-def _struct(value: Any) -> Json:
+def _struct(value: Struct) -> Json:
     document: Json = {}
-    for field in dataclasses.fields(value):
-        info = info_of(field)
-        encoded = _value(info, getattr(value, field.name))
-        if not _left_out(info, encoded, field.default):
-            document[info.wire] = encoded
+    for field in type_of(type(value)).fields:
+        given = getattr(value, field.name)
+        write = extra_of(field.type).get("write", _plain)
+        encoded = None if given is None else write(given)
+        if not _left_out(field, encoded):
+            document[field.encode_name] = encoded
     return document
 
 
-def _value(info: FieldInfo, value: Any) -> Any:
-    if value is None:
-        return None
-    match info.kind:
-        case Kind.DURATION | Kind.DURATION_OR_NS:
-            return format_duration(value)
-        case Kind.QUANTITY:
-            return format_binary(value)
-        case Kind.STRUCT:
-            return _struct(value)
-        case Kind.STRUCTS:
-            return [_struct(item) for item in value]
-        case Kind.STRINGS | Kind.INTS:
-            return list(value)
-    return _plain(value)
-
-
 def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return list(value) if isinstance(value, tuple) else value
+    match value:
+        case Struct():
+            return _struct(value)
+        case Mapping():
+            return {key: _plain(item) for key, item in value.items()}
+        case tuple():
+            return [_plain(item) for item in value]
+    return value
 
 
-def _left_out(info: FieldInfo, shown: Any, default: Any) -> bool:
-    if info.wire in POINTERS:
+def _left_out(field: inspect.Field, shown: Any) -> bool:
+    if field.encode_name in POINTERS:
         return shown is None
     if isinstance(shown, bool):
-        return not shown and default is not True
-    if info.kind in (Kind.INT32, Kind.INT64, Kind.FLOAT) and shown == 0:
-        return not default
-    return shown in (None, "", []) or (shown == {} and info.kind is not Kind.STRUCT)
+        return not shown and field.default is not True
+    if isinstance(shown, int | float) and shown == 0:
+        return not field.default
+    return shown in (None, "", []) or (
+        shown == {} and not isinstance(field.type, inspect.StructType)
+    )

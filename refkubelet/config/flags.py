@@ -9,20 +9,20 @@ staging/src/k8s.io/component-base/cli/flag; pkg/util/flag.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from kubeobjects.golang.duration import parse_duration_s
+from msgspec import Struct, inspect
+from msgspec.structs import replace
+
 from kubeobjects.golang.strconv import parse_bool
-from kubeobjects.quantity import parse_integer
-from refkubelet.config.schema.fields import FieldInfo, Kind, info_of
+from kubeobjects.strict.reader import bare, extra_of, not_null, noun, type_of
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration, MemoryReservation, Taint
 
-S = TypeVar("S")
+S = TypeVar("S", bound=Struct)
 FEATURE_GATES: Final = "featureGates"
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -48,48 +48,57 @@ def with_flags(
     texts: dict[str, list[str]] = {}
     for one in given:
         try:
-            _parsed(_info(one.field), [one.text])
+            _parsed(_field(one.field), [one.text])
         except ValueError as error:
             problems.append(f"--{one.flag} {one.text}: {error}")
         else:
             texts.setdefault(one.field, []).append(one.text)
     for field, said in texts.items():
-        value = _parsed(_info(field), said)
+        value = _parsed(_field(field), said)
         if field == FEATURE_GATES:
             value = MappingProxyType({**config.feature_gates, **value})
         config = _set(config, field.split("."), value)
     return config, problems
 
 
-def _info(field: str) -> FieldInfo:
-    schema: type | None = KubeletConfiguration
-    info: FieldInfo | None = None
-    for name in field.split("."):
-        assert schema is not None
-        info = _field_of(schema, name)[1]
-        schema = info.struct
-    assert info is not None
-    return info
+def _field(path: str) -> inspect.Field:
+    shape = type_of(KubeletConfiguration)
+    *parts, last = path.split(".")
+    for name in parts:
+        part = _field_of(shape, name).type
+        assert isinstance(part, inspect.StructType)
+        shape = part
+    return _field_of(shape, last)
 
 
-def _field_of(schema: type, wire: str) -> tuple[str, FieldInfo]:
-    for field in dataclasses.fields(schema):
-        if info_of(field).wire == wire:
-            return field.name, info_of(field)
-    raise KeyError(f"{schema.__name__} has no field {wire}")
+def _field_of(shape: inspect.StructType, name: str) -> inspect.Field:
+    return next(field for field in shape.fields if field.encode_name == name)
 
 
 def _set(value: S, path: list[str], new: Any) -> S:
-    name, _ = _field_of(type(value), path[0])
+    name = _field_of(type_of(type(value)), path[0]).name
     if path[1:]:
         new = _set(getattr(value, name), path[1:], new)
-    return dataclasses.replace(value, **{name: new})  # type: ignore[type-var]
+    return replace(value, **{name: new})
 
 
-def _parsed(info: FieldInfo, texts: list[str]) -> Any:
+def _parsed(field: inspect.Field, texts: list[str]) -> Any:
     """The value of all uses of a flag. Raises ValueError, with what was wanted."""
-    own = _BY_FIELD.get(info.wire)
-    return own(texts) if own else _BY_KIND[info.kind](texts)
+    if own := _BY_FIELD.get(field.encode_name):
+        return own(texts)
+    kind = not_null(field.type)
+    match bare(kind):
+        case inspect.BoolType():
+            return _last(parse_bool, noun(kind), texts)
+        case inspect.IntType() as integer:
+            return _last(partial(_integer, integer), noun(kind), texts)
+        case inspect.VarTupleType():
+            return _items(texts)
+        case inspect.DictType(value_type=inspect.BoolType()):
+            return _bool_map(texts)
+        case inspect.DictType():
+            return _string_map(texts)
+    return _last(extra_of(kind).get("parse", str), noun(kind), texts)
 
 
 def _last(parse: Callable[[str], Any], wanted: str, texts: list[str]) -> Any:
@@ -99,9 +108,9 @@ def _last(parse: Callable[[str], Any], wanted: str, texts: list[str]) -> Any:
         raise ValueError(f"wanted {wanted}") from None
 
 
-def _integer(bits: int, text: str) -> int:
+def _integer(kind: inspect.IntType, text: str) -> int:
     number = int(text, 0)  # as Go's base 0: 0x10 is 16
-    if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
+    if not (kind.ge or 0) <= number <= (kind.le or 0):
         raise ValueError(text)
     return number
 
@@ -186,18 +195,6 @@ def _reserved_memory(texts: list[str]) -> tuple[MemoryReservation, ...]:
     return tuple(found)
 
 
-_BY_KIND: Final[Mapping[Kind, Callable[[list[str]], Any]]] = {
-    Kind.BOOL: partial(_last, parse_bool, "true or false"),
-    Kind.INT32: partial(_last, partial(_integer, 32), "an integer of 32 bits"),
-    Kind.INT64: partial(_last, partial(_integer, 64), "an integer"),
-    Kind.STRING: partial(_last, str, "a text"),
-    Kind.PATH: partial(_last, str, "a path"),
-    Kind.DURATION: partial(_last, parse_duration_s, "a duration such as 10s or 1m30s"),
-    Kind.QUANTITY: partial(_last, parse_integer, "a quantity such as 10Mi"),
-    Kind.STRINGS: _items,
-    Kind.STRING_MAP: _string_map,
-    Kind.BOOL_MAP: _bool_map,
-}
 _BY_FIELD: Final[Mapping[str, Callable[[list[str]], Any]]] = {
     "evictionHard": _thresholds,
     "evictionSoft": _thresholds,
@@ -206,4 +203,4 @@ _BY_FIELD: Final[Mapping[str, Callable[[list[str]], Any]]] = {
     "registerWithTaints": _taints,
     "reservedMemory": _reserved_memory,
 }
-"""Fields whose flags are not read by their kind."""
+"""Fields whose flags are not read by their types."""

@@ -10,21 +10,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from kubeobjects.golang.duration import format_duration
-from kubeobjects.yaml.document import Document, YamlError, read_yaml
+from kubeobjects.strict.reader import type_of
+from kubeobjects.yaml.document import Document
 from refkubelet.config import gates
-from refkubelet.config.decode import Decoder, describe
+from refkubelet.config.decode import decoded, read_file, struct_of
 from refkubelet.config.drop_ins import drop_in_files, with_absolute_paths
 from refkubelet.config.flags import Given, with_flags
 from refkubelet.config.merge import merged, without_nulls
 from refkubelet.config.not_acted_on import NOT_ACTED_ON, complaint
 from refkubelet.config.schema.errors import ConfigError, ConfigErrors
-from refkubelet.config.schema.fields import info_of
 from refkubelet.config.schema.kubelet_config import (
     API_VERSION,
     DEFAULT_EVICTION_HARD,
@@ -38,7 +40,6 @@ from refkubelet.host.places import POD_LOGS
 
 log = logging.getLogger(__name__)
 
-_TYPE_META = frozenset({"apiVersion", "kind"})
 WITHOUT_FILE: Final[Mapping[str, Any]] = MappingProxyType(
     {
         "readOnlyPort": 10255,
@@ -53,7 +54,7 @@ WITHOUT_FILE: Final[Mapping[str, Any]] = MappingProxyType(
 @dataclass(frozen=True, slots=True)
 class _Source:
     """A configuration before its values are checked. `name`: what errors begin with; `value`: the
-    mapping it was made of."""
+    mapping it was made of, in which paths are absolute."""
 
     name: str
     value: Mapping[str, Any]
@@ -80,7 +81,8 @@ def load_config(
     if drop_ins is not None:
         source = _with_drop_ins(source, drop_ins)
     if not source.value.get("podLogsDir"):
-        source = replace(source, config=replace(source.config, pod_logs_dir=str(pod_logs_dir)))
+        config = replace(source.config, pod_logs_dir=str(pod_logs_dir))
+        source = _Source(source.name, source.value, config)
     return _checked(source, flags)
 
 
@@ -105,49 +107,30 @@ def _read(path: str | Path) -> bytes:
 
 
 def _without_file() -> _Source:
-    decoder = Decoder("configuration", Document(WITHOUT_FILE))
-    config = decoder.struct(KubeletConfiguration, WITHOUT_FILE, (), ignore=_TYPE_META)
+    config = struct_of(Document(WITHOUT_FILE), "configuration", KubeletConfiguration)
     return _Source("configuration", WITHOUT_FILE, config)
 
 
 def _from_bytes(data: bytes, file: str) -> _Source:
-    value, config = _decoded(data, file)
+    value, config = _decoded(data, file, Path(file).absolute().parent)
     return _Source(file, value, _with_defaults(config, value))
 
 
 def _decoded(
-    data: bytes, file: str, *, is_patch: bool = False
+    data: bytes, file: str, directory: Path, *, is_patch: bool = False
 ) -> tuple[dict[str, Any], KubeletConfiguration]:
-    """A file's mapping, and what it says, without further defaults. `is_patch`: null removes, at
-    any depth. Warns of unknown fields (CFG-002, CFG-003). Raises ConfigErrors."""
+    """A file's mapping, and what it says, without further defaults. `directory`: what its relative
+    paths start from; `is_patch`: null removes, at any depth. Warns of unknown fields (CFG-002,
+    CFG-003). Raises ConfigErrors."""
+    document = read_file(data, file, KIND)
+    value = with_absolute_paths(type_of(KubeletConfiguration), document.value, directory)
+    overlooked: list[str] = []
+    said = Document(without_nulls(value) if is_patch else value, document.lines, document.more)
     try:
-        document = read_yaml(data)
-    except YamlError as e:
-        place = f"{file}:{e.line}" if e.line else file
-        raise ConfigErrors([f"{place}: not readable as YAML or JSON: {e.problem}"]) from None
-    overlooked = list[str]()
-    decoder = Decoder(file, document, overlooked=overlooked)
-    value = document.value
-    if value is None:
-        raise ConfigErrors([f"{file}: the file is empty; wanted a {KIND} (apiVersion, kind, ...)"])
-    if not isinstance(value, dict):
-        raise ConfigErrors([f"{file}: wanted a {KIND}, found {describe(value)}"])
-    if document.more:
-        decoder.problems.append(f"{file}: holds more than one document; wanted one {KIND}")
-    _check_type(decoder, value)
-    said = without_nulls(value) if is_patch else value
-    config = decoder.struct(KubeletConfiguration, said, (), ignore=_TYPE_META)
-    for text in overlooked:
-        log.warning("%s", text)
-    if decoder.problems:
-        raise ConfigErrors(decoder.problems)
-    return value, config
-
-
-def _check_type(decoder: Decoder, value: dict[str, Any]) -> None:
-    for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
-        if value.get(key) != wanted:
-            decoder.problem((key,), f"wanted {wanted}, found {describe(value.get(key))}")
+        return value, decoded(said, file, KubeletConfiguration, (API_VERSION,), overlooked)
+    finally:
+        for text in overlooked:
+            log.warning("%s", text)
 
 
 def _with_defaults(config: KubeletConfiguration, value: Mapping[str, Any]) -> KubeletConfiguration:
@@ -181,27 +164,26 @@ def _with_drop_ins(source: _Source, directory: str | Path) -> _Source:
     value, problems = _to_merge_into(source), list[str]()
     for file in files:
         try:
-            patch, _ = _decoded(_read(file), file, is_patch=True)
+            patch, _ = _decoded(_read(file), file, Path.cwd(), is_patch=True)
         except ConfigErrors as error:
             problems.extend(error.problems)
         else:
-            value = merged(value, with_absolute_paths(KubeletConfiguration, patch, Path.cwd()))
+            value = merged(value, patch)
     if problems:
         raise ConfigErrors(problems)
-    decoder = Decoder(source.name, Document(value), overlooked=[])  # each file has told its own
-    config = decoder.struct(KubeletConfiguration, value, (), ignore=_TYPE_META)
+    told: list[str] = []  # by each file, of its own
+    config = struct_of(Document(value), source.name, KubeletConfiguration, told)
     hard = config.eviction_hard or MappingProxyType({})  # nothing is added to what is merged
     config = replace(_with_other_defaults(config, value), eviction_hard=hard)
     return _Source(" + ".join((source.name, *files)), value, config)
 
 
 def _to_merge_into(source: _Source) -> dict[str, Any]:
-    """The file's mapping with absolute paths and with those defaults, which the kubelet has at hand
-    when it merges, that depend on other fields: a drop-in does not change them by the way."""
+    """The file's mapping with those defaults, which the kubelet has at hand when it merges, that
+    depend on other fields: a drop-in does not change them by the way."""
     config = source.config
-    directory = Path(source.name).absolute().parent
     return {
-        **with_absolute_paths(KubeletConfiguration, source.value, directory),
+        **source.value,
         "evictionHard": dict(config.eviction_hard or {}),
         "nodeStatusUpdateFrequency": format_duration(config.node_status_update_frequency_s),
         "nodeStatusReportFrequency": format_duration(config.node_status_report_frequency_s),
@@ -226,9 +208,9 @@ def _tell_what_is_not_acted_on(name: str, config: KubeletConfiguration) -> None:
     """Name the fields without effect that are not as they are by default, and such gates."""
     default = KubeletConfiguration()
     ignored = [
-        wire
-        for field in fields(KubeletConfiguration)
-        if (wire := info_of(field).wire) in NOT_ACTED_ON
+        field.encode_name
+        for field in type_of(KubeletConfiguration).fields
+        if field.encode_name in NOT_ACTED_ON
         and getattr(config, field.name) != getattr(default, field.name)
     ]
     if ignored:

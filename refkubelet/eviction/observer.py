@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from kubeobjects.machine import FilesystemStats
 from refkubelet.config.eviction_thresholds import ALLOCATABLE, PID
 from refkubelet.cri.usage import ImageFilesystems
 from refkubelet.eviction.cycle import Observation
 from refkubelet.eviction.layout import Layout, layout_of
-from refkubelet.host.machine import FilesystemStats, Machine
+from refkubelet.host.machine import Machine
 from refkubelet.stats.cgroup_files import memory_dir, read_memory
 
 

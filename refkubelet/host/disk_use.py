@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from refkubelet.host.machine import FilesystemStats
+from kubeobjects.machine import FilesystemStats
 
 
 @dataclass(frozen=True, slots=True)

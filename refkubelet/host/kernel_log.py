@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
-from refkubelet.host.machine import KernelMessage
+from kubeobjects.machine import KernelMessage
 from simclock import Clock
 
 _LONGEST_RECORD_BYTES: Final = 8192

@@ -9,90 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from kubeobjects.machine import FilesystemStats, KernelMessage, MemoryStats, PidStats
 from kubeobjects.quantity import NANO
+from kubeobjects.topology import MachineTopology
 from refkubelet.model.cgroups.limits import page_resource
 from refkubelet.model.traffic import InterfaceTraffic
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryStats:
-    """Root cgroup memory: `available = total - working set` (EVIC-020). Bytes."""
-
-    total_bytes: int
-    working_set_bytes: int
-    time_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class FilesystemStats:
-    """statfs of one filesystem (EVIC-022). `device` tells filesystems apart (EVIC-040).
-    `kept_bytes`: free, but for root only, and so not available."""
-
-    device: str
-    capacity_bytes: int
-    available_bytes: int
-    inodes: int
-    inodes_free: int
-    time_ns: int
-    kept_bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class PidStats:
-    """Tasks (threads count) that there may be, and that there are (EVIC-025)."""
-
-    limit: int
-    running: int
-    time_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cpu:
-    """An online CPU. `core` is the kernel's core id, which is unique within a socket only. `cache`:
-    the last-level cache that it shares with some CPUs of its NUMA node; None: with all of them."""
-
-    cpu: int
-    core: int
-    socket: int
-    node: int
-    cache: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class HugePages:
-    """Pages of one size that a NUMA node has set aside, in use or not."""
-
-    page_bytes: int
-    pages: int
-
-
-@dataclass(frozen=True, slots=True)
-class NumaNode:
-    """A NUMA node; `distances` are those to every node, in the order of their ids."""
-
-    id: int
-    memory_bytes: int
-    hugepages: tuple[HugePages, ...] = ()
-    distances: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class MachineTopology:
-    """CPUs by number, nodes by id. A machine without NUMA has one node, 0."""
-
-    cpus: tuple[Cpu, ...]
-    nodes: tuple[NumaNode, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class KernelMessage:
-    """A record of the kernel's log, when it was read; continuation lines are left out."""
-
-    time_ns: int
-    text: str
 
 
 class KernelLogReader(Protocol):

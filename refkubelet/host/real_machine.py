@@ -12,9 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from kubeobjects.machine import FilesystemStats, MemoryStats, PidStats
+from kubeobjects.topology import MachineTopology
 from refkubelet.host.interfaces import read_interfaces
 from refkubelet.host.kernel_log import KernelLog, open_at_end
-from refkubelet.host.machine import FilesystemStats, MachineTopology, MemoryStats, PidStats
 from refkubelet.host.memory_events import watch_memory
 from refkubelet.host.topology import read_topology
 from refkubelet.model.traffic import InterfaceTraffic

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from refkubelet.host.machine import Cpu, HugePages, MachineTopology, NumaNode
+from kubeobjects.topology import Cpu, HugePages, MachineTopology, NumaNode
 from refkubelet.model.cpuset import parse_cpuset
 
 LAST_LEVEL: Final = 3

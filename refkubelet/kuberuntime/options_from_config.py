@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from kubeobjects.quantity import NANO
+from kubeobjects.topology import page_size_name
 from refkubelet.admission.features import INIT_RESIZES, POD_LEVEL_RESIZES
 from refkubelet.allocation.feasibility import LIMITED_SWAP
 from refkubelet.config.schema.image_policies import VerificationPolicy
@@ -30,7 +31,6 @@ from refkubelet.kuberuntime.common.runtime_options import (
 from refkubelet.kuberuntime.config.dns import node_resolver, resolv_conf_problem
 from refkubelet.kuberuntime.decisions.backoff import INITIAL_DELAY_S, MAX_DELAY_S, BackoffLimits
 from refkubelet.kuberuntime.images.node_credentials import LoginDirs, docker_config_files
-from refkubelet.model.cgroups.limits import page_size_name
 
 log = logging.getLogger(__name__)
 

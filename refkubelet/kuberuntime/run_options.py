@@ -20,7 +20,7 @@ from kubecri.v1 import api_pb2 as cri
 from refkubelet.container_manager.devices.types import NO_SETTINGS, ContainerSettings
 from refkubelet.cri.records import DEFAULT_RUNTIME, PodRuntime
 from refkubelet.host.directories import LOG_DIRECTORY_MODE, make_directory
-from refkubelet.host.untrusted_files import opened_below, read_whole, write_in_place
+from refkubelet.host.untrusted_files import holds, opened_below, write_in_place
 from refkubelet.kuberuntime.common.runtime_deps import ApiObjects, RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.container import (
@@ -191,18 +191,10 @@ def etc_hosts_mount(pod: Pod, pod_ips: tuple[str, ...], root_dir: Path, cluster_
     node_hosts = _node_hosts() if uses_host_network(pod) else ""
     text = hosts_text(pod, pod_ips, cluster_domain, node_hosts)
     data = text.encode(errors="surrogateescape")
-    if not _holds(path, data):
+    if not holds(path, data):
         make_directory(directory)
         write_in_place(path, data, 0o644)
     return cri.Mount(container_path=ETC_HOSTS, host_path=path)
-
-
-def _holds(path: str, data: bytes) -> bool:
-    """Whether the file holds exactly these bytes; containers can write to it."""
-    try:
-        return read_whole(path, len(data), follow_links=False) == data
-    except OSError:
-        return False
 
 
 def _node_hosts() -> str:

@@ -14,10 +14,11 @@ from typing import Final
 from lightkube.models.core_v1 import ResourceFieldSelector
 
 from kubeobjects.quantity import NANO, parse_nano
+from kubeobjects.resource_names import COMPUTE, HUGE_PAGES
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import annotations as pod_annotations
 from refkubelet.model.pod import labels, uid
-from refkubelet.model.resources import COMPUTE, container_limits, container_requests, pod_level
+from refkubelet.model.resources import container_limits, container_requests, pod_level
 
 _SUBSCRIPT: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]\Z")
 DEFAULTED: Final = ("cpu", "memory", "ephemeral-storage")
@@ -71,7 +72,7 @@ def resource_field(
     """
     target, defaulted = _container(selector, container, pod)
     which, _, resource = selector.resource.partition(".")
-    is_known = resource in DEFAULTED or resource.startswith("hugepages-")
+    is_known = resource in DEFAULTED or resource.startswith(HUGE_PAGES)
     if which not in ("limits", "requests") or not is_known:
         raise VariableError(f"unsupported container resource : {selector.resource}")
     if which == "requests":

@@ -7,14 +7,13 @@ component-helpers resource: PodRequests, PodLimits."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
 
+from kubeobjects.pods.common.totals import at_most
 from kubeobjects.quantity import Quantity, parse
+from kubeobjects.resource_names import is_pod_level
 from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus
 from refkubelet.model.pod import is_sidecar
 
-COMPUTE: Final = ("cpu", "memory")
-HUGEPAGES: Final = "hugepages-"
 Quantities = Mapping[str, Quantity]
 
 
@@ -101,21 +100,15 @@ def container_quantities(
             return own
         return _in_use(own, status.resources.requests, status.allocatedResources, infeasible)
 
-    total: dict[str, Quantity] = {}
-    for container in spec.containers or ():
-        _add(total, amounts(container))
-    sidecars: dict[str, Quantity] = {}
-    peak: dict[str, Quantity] = {}
-    for container in spec.initContainers or ():
-        at_once = amounts(container) if is_sidecar(container) else _of_container(container, which)
-        if is_sidecar(container):
-            _add(total, at_once)
-            _add(sidecars, at_once)
-            _raise(peak, {name: sidecars[name] for name in at_once})
-        else:
-            _raise(peak, {n: _sum(more, sidecars.get(n)) for n, more in at_once.items()})
-    _raise(peak, sidecars)
-    return _maximum(total, peak)
+    return at_most(
+        (amounts(container) for container in spec.containers or ()),
+        (
+            (True, amounts(container))
+            if is_sidecar(container)
+            else (False, _of_container(container, which))
+            for container in spec.initContainers or ()
+        ),
+    )
 
 
 def has_pod_level_resources(pod: Pod) -> bool:
@@ -148,11 +141,7 @@ def _of_pod(pod: Pod, which: str) -> dict[str, Quantity]:
     """The pod-level amounts of CPU, memory and huge pages; others cannot be set."""
     resources = pod.spec.resources
     values = getattr(resources, which) if resources else None
-    return {
-        name: amount
-        for name, amount in _parsed(values).items()
-        if name in COMPUTE or name.startswith(HUGEPAGES)
-    }
+    return {name: amount for name, amount in _parsed(values).items() if is_pod_level(name)}
 
 
 def _overhead(pod: Pod) -> dict[str, Quantity]:
@@ -191,22 +180,6 @@ def _nano(amounts: Quantities) -> dict[str, int]:
 
 def _plus(a: Quantities, b: Quantities) -> dict[str, Quantity]:
     return {**a, **{name: a[name] + more if name in a else more for name, more in b.items()}}
-
-
-def _sum(one: Quantity, other: Quantity | None) -> Quantity:
-    return one if other is None else one + other
-
-
-def _add(to: dict[str, Quantity], more: Quantities) -> None:
-    """Add in place, because a pod may have thousands of containers with as many resources."""
-    for name, amount in more.items():
-        to[name] = _sum(to[name], amount) if name in to else amount
-
-
-def _raise(to: dict[str, Quantity], least: Quantities) -> None:
-    for name, amount in least.items():
-        if name not in to or amount.nano > to[name].nano:
-            to[name] = amount
 
 
 def _maximum(a: Quantities, b: Quantities) -> dict[str, Quantity]:

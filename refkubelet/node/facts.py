@@ -6,13 +6,13 @@ Rules: NODE-001 (name), NODE-003 (labels, taints), NODE-030..033.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from kubeobjects.names import subdomain_problems
 from kubeobjects.quantity import NANO
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import allocatable_of
@@ -35,7 +35,6 @@ SYSTEM_UUIDS: Final = (
     "/etc/machine-id",
 )
 """From the firmware, also of PowerPC machines; else the ID of the installation."""
-_DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 class NodeNameError(ValueError):
@@ -51,7 +50,7 @@ def node_name(override: str = "") -> str:
     name = (override or os.uname().nodename).strip().lower()
     if not name:
         raise NodeNameError("empty hostname is invalid; give one with --hostname-override")
-    if len(name) > 253 or not _DNS_NAME.fullmatch(name):
+    if subdomain_problems(name):
         raise NodeNameError(
             f"{name!r} is not a node name: wanted letters, digits, '-', '.', each part beginning "
             "and ending with a letter or digit; give another with --hostname-override"

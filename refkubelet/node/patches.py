@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from refkubelet.container_manager.devices.registration import is_extended_resource
-from refkubelet.model.cgroups.limits import HUGEPAGES
+from kubeobjects.resource_names import HUGE_PAGES, is_extended_resource
 from refkubelet.node.status import ATTACH_DETACH
 from refkubelet.node.updated import amounts_of
 from refkubelet.status.patch import diff_objects
@@ -93,7 +92,7 @@ def adopted_node(
     if devices_are_lost:
         lost = dict.fromkeys(filter(is_extended_resource, amounts["capacity"]), "0")
         amounts = {name: {**each, **lost} for name, each in amounts.items()}
-    pages = {n for n in amounts["capacity"] if n.startswith(HUGEPAGES)}
+    pages = {n for n in amounts["capacity"] if n.startswith(HUGE_PAGES)}
     for name in _RESOURCES:
         amounts[name] = _with_pages(amounts[name], new.get(name) or {}, pages)
     status |= {name: each for name, each in amounts.items() if each}
@@ -111,7 +110,7 @@ def _with_pages(
     wrong = {
         name: own[name]
         for name in own
-        if name.startswith(HUGEPAGES) and shown_amounts.get(name) != own_amounts.get(name)
+        if name.startswith(HUGE_PAGES) and shown_amounts.get(name) != own_amounts.get(name)
     }
     return {**remaining, **wrong}
 

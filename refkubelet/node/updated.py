@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kubeobjects.quantity import NANO, QuantityError, parse_nano
+from kubeobjects.resource_names import HUGE_PAGES, is_extended_resource
 from refkubelet.container_manager.devices.inventory import Amounts
-from refkubelet.container_manager.devices.registration import is_extended_resource
-from refkubelet.model.cgroups.limits import HUGEPAGES
 from refkubelet.node.status import (
     NODE_INFO,
     Condition,
@@ -135,7 +134,7 @@ def _allocatable(
 
 def pages_in(amounts: Mapping[str, int]) -> int:
     """The memory of all huge pages, which counts as none of the ordinary memory."""
-    return sum(amount for name, amount in amounts.items() if name.startswith(HUGEPAGES))
+    return sum(amount for name, amount in amounts.items() if name.startswith(HUGE_PAGES))
 
 
 def _shown(before: Mapping[str, Any] | None, amounts: Mapping[str, int]) -> dict[str, Any]:

@@ -15,10 +15,11 @@ from typing import Any, Final
 
 from lightkube.models.core_v1 import Volume
 
+from kubeobjects.machine import FilesystemStats
 from refkubelet.cri.records import RuntimePod
 from refkubelet.cri.usage import ContainerUsage, FilesystemUsage, ImageFilesystems
 from refkubelet.host.disk_use import DiskUse, VolumeSize
-from refkubelet.host.machine import FilesystemStats, Machine
+from refkubelet.host.machine import Machine
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.stats import wire

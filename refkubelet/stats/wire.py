@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kubeobjects.machine import FilesystemStats, MemoryStats, PidStats
 from refkubelet.cri.usage import ContainerUsage, FilesystemUsage, Pressure
 from refkubelet.host.disk_use import DiskUse, used_of
-from refkubelet.host.machine import FilesystemStats, MemoryStats, PidStats
 from refkubelet.stats.usage import CgroupMemory
 from simclock import format_rfc3339
 

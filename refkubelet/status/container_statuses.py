@@ -9,8 +9,7 @@ Upstream: pkg/kubelet/kubelet_pods.go: convertToAPIContainerStatuses.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Final
+from datetime import datetime, timedelta
 
 import msgspec
 from lightkube.models.core_v1 import ContainerUser, LinuxContainerUser
@@ -38,8 +37,7 @@ from refkubelet.status.remembered import (
 from refkubelet.status.resources import container_resources_shown
 from refkubelet.status.restart_all import RESTARTING
 from refkubelet.status.sources import StatusSources
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+from simclock.clock import EPOCH
 
 
 def container_statuses(
@@ -60,7 +58,7 @@ def container_id(runtime_name: str, record_id: str) -> str:
 
 def instant(wall_ns: int) -> datetime | None:
     """An API time from nanoseconds since 1970; None for 0, which means never."""
-    return _EPOCH + timedelta(microseconds=wall_ns // 1000) if wall_ns > 0 else None
+    return EPOCH + timedelta(microseconds=wall_ns // 1000) if wall_ns > 0 else None
 
 
 def _container_status(

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Protocol
 
 from refkubelet.allocation.triggers import ResizeTriggers
@@ -31,10 +31,9 @@ from refkubelet.status.generate import past_active_deadline
 from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.new_pods import NewPods
 from simclock import Clock
+from simclock.clock import EPOCH
 
 log = logging.getLogger(__name__)
-
-_BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Deletor(Protocol):
@@ -282,7 +281,7 @@ def _has_deadline(pod: Pod) -> bool:
 
 def _created_at(pod: Pod) -> datetime:
     created = pod.metadata.creationTimestamp
-    return created or _BEFORE_ALL
+    return created or EPOCH
 
 
 def _was_evicted(status: PodStatus | None) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from refkubelet.host.untrusted_files import looked_at, read_whole, removed_now
+from refkubelet.host.untrusted_files import holds, looked_at, removed_now
 from refkubelet.model.names import safe_join
 from refkubelet.volumes.payload import FileProjection, Payload, checked, stale_paths, visible_names
 from simclock import Clock, Ids
@@ -127,14 +127,7 @@ def _link_target(path: str) -> str | None:
 
 def _differs(directory: str, files: Payload) -> bool:
     """Whether a file is missing or has other content; modes and owners are not looked at."""
-    return any(not _holds(os.path.join(directory, path), f.data) for path, f in files.items())
-
-
-def _holds(path: str, data: bytes) -> bool:
-    try:
-        return read_whole(path, len(data), follow_links=False) == data
-    except OSError:
-        return False
+    return any(not holds(os.path.join(directory, path), f.data) for path, f in files.items())
 
 
 def _paths_below(directory: str) -> Iterator[str]:

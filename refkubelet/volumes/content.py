@@ -25,6 +25,7 @@ from lightkube.models.core_v1 import (
     Volume,
 )
 
+from kubeobjects.golang.errors import aggregate
 from refkubelet.api.client import ApiError
 from refkubelet.model.downward_api import NodeAndPodFacts
 from refkubelet.model.names import pod_volume_dir, safe_join
@@ -37,7 +38,6 @@ from refkubelet.volumes.payload import (
     NO_MODE,
     FileProjection,
     PayloadError,
-    aggregate,
     config_map_payload,
     downward_payload,
     nested_mount_points,

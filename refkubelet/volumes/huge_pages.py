@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kubeobjects.quantity import parse_integer
+from kubeobjects.resource_names import HUGE_PAGES
 from refkubelet.model.objects import Pod
 from refkubelet.model.resources import container_requests, pod_level
 
 MEDIUM: Final = "HugePages"
 MEDIUM_PREFIX: Final = "HugePages-"
-RESOURCE_PREFIX: Final = "hugepages-"
 
 
 def is_huge_pages(medium: str) -> bool:
@@ -50,5 +50,5 @@ def _requested(pod: Pod) -> Iterator[int]:
 
 def _sizes(names: Iterable[str]) -> Iterator[int]:
     for name in names:
-        if name.startswith(RESOURCE_PREFIX):
-            yield parse_integer(name.removeprefix(RESOURCE_PREFIX))
+        if name.startswith(HUGE_PAGES):
+            yield parse_integer(name.removeprefix(HUGE_PAGES))

@@ -13,9 +13,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 
+from kubeobjects.machine import FilesystemStats
 from refkubelet.failures import Complaints
 from refkubelet.host.disk_use import VolumeSize, used_of
-from refkubelet.host.machine import FilesystemStats
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref, uid
 from refkubelet.telemetry.metrics import HistogramVec

@@ -18,6 +18,7 @@ from typing import Final
 from lightkube.models.core_v1 import ConfigMap, DownwardAPIVolumeFile, KeyToPath, Secret
 from msgspec.structs import replace
 
+from kubeobjects.golang.errors import aggregate
 from kubeobjects.golang.strconv import quoted
 from refkubelet.model.downward_api import NodeAndPodFacts, VariableError, resource_field
 from refkubelet.model.objects import Pod
@@ -45,16 +46,6 @@ class FileProjection:
 
 Payload = Mapping[str, FileProjection]
 """Files by their paths below the volume."""
-
-
-def aggregate(errors: Sequence[str]) -> str:
-    """Several errors as one text: each text once, in brackets if they are more than one.
-
-    >>> aggregate(["a"]), aggregate(["a", "b", "a"])
-    ('a', '[a, b]')
-    """
-    texts = list(dict.fromkeys(errors))
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def config_map_payload(

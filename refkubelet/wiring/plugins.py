@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from kubeobjects.resource_names import is_extended_resource
 from refkubelet.container_manager.devices.manager import DeviceManager
 from refkubelet.container_manager.devices.plugins import PluginError
-from refkubelet.container_manager.devices.registration import API_VERSION, is_extended_resource
+from refkubelet.container_manager.devices.registration import API_VERSION
 from refkubelet.plugin_manager.manager import PluginManager
 from refkubelet.plugin_manager.registration import (
     NotSupported,

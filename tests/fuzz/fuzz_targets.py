@@ -15,12 +15,12 @@ import msgspec
 from fuzz_servers import fakekubeapi_request, kubelet_request
 
 from conformance.scenarios.reading import read_scenario
-from fakecri.errors import ScriptError
 from fakecri.scripts.script import read_script
-from fakecri.scripts.values import parse_yaml
 from fakecri.streaming.http_head import parse_head
 from fakecri.streaming.spdy_frames import FrameError, FrameReader
 from kubeobjects.quantity import NANO, QuantityError, canonical, parse
+from kubeobjects.strict.errors import ScriptError
+from kubeobjects.strict.values import parse_yaml
 from refkubelet.allocation import checkpoint as resources
 from refkubelet.checkpoints.content import CheckpointError, StateFileError, json_value
 from refkubelet.config.load import parse_config

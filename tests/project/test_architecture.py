@@ -69,7 +69,6 @@ KEPT = ("kubeobjects.schema.messages.Schema.message", "kubeobjects.schema.messag
 # What decisions import of modules that are not pure, and why that is no matter.
 VALUES_BESIDE = {
     "refkubelet.container_manager.devices.plugins": "a plugin, to be kept; beside it its calls",
-    "refkubelet.host.machine": "the machine's topology as data; beside it a machine's interface",
     "refkubelet.model.probe_results": "the words Success and Failure; beside them a queue",
     "refkubelet.kuberuntime.common.runtime_options": "options; beside them where files are",
     "refkubelet.pod_workers.sync_status": "a worker's record; beside it the event it waits for",

@@ -253,8 +253,7 @@ def test_a_mistake_in_a_drop_in_CFG_003(config: Path, tmp_path: Path) -> None:
     drop_ins.mkdir()
     (drop_ins / "a.conf").write_text(HEAD + "maxPods: x\n")
     assert complaint("--config", config, "--config-dir", drop_ins) == (
-        f"refkubelet: {drop_ins}/a.conf:10: maxPods: wanted an integer of 32 bits, "
-        "found the text 'x'"
+        f"refkubelet: {drop_ins}/a.conf:10: maxPods: wanted an integer of 32 bits, got the text 'x'"
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from loops import virtual_loop
 
 from fakecri import FakeNode
+from kubeobjects.machine import FilesystemStats, MemoryStats
 from refkubelet.config.eviction_grammar import parse_thresholds
 from refkubelet.config.eviction_thresholds import Threshold
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
@@ -24,7 +25,6 @@ from refkubelet.eviction.cycle import EvictionConfig
 from refkubelet.eviction.evictor import KillRequest
 from refkubelet.eviction.manager import EvictionDeps, EvictionManager
 from refkubelet.eviction.observer import Observer
-from refkubelet.host.machine import FilesystemStats, MemoryStats
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.stats.provider import PodStats

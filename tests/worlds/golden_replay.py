@@ -72,9 +72,9 @@ def _settings(recording: Recording, directory: Path) -> dict[str, Any]:
     file.write_text(yaml.safe_dump(head | recording.configuration()))
     loaded, default = load_config(file), KubeletConfiguration()
     changed = {
-        f.name: getattr(loaded, f.name)
-        for f in dataclasses.fields(loaded)
-        if getattr(loaded, f.name) != getattr(default, f.name)
+        name: getattr(loaded, name)
+        for name in loaded.__struct_fields__
+        if getattr(loaded, name) != getattr(default, name)
     }
     return {"cluster_dns": ("10.98.0.10",)} | changed if recording.has_api else changed
 

@@ -8,8 +8,8 @@ import yaml
 
 from fakecri.behaviors.behavior import Behavior
 from fakecri.scripts.behavior_shapes import Behaviors
-from fakecri.scripts.struct_reader import read
-from fakecri.scripts.values import Value, parse_yaml
+from kubeobjects.strict.reader import read
+from kubeobjects.strict.values import Value, parse_yaml
 
 
 def behavior_of(data: dict[str, Any]) -> Behavior:

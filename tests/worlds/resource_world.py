@@ -8,10 +8,10 @@ from typing import Any
 from pods import container
 
 from fakecri import uniform_topology
+from kubeobjects.topology import Cpu, HugePages, MachineTopology, NumaNode
 from refkubelet.container_manager.cpu.topology import CpuTopology, cpu_topology
 from refkubelet.container_manager.providers.active import ActiveContainers
 from refkubelet.container_manager.providers.hints import NumaMask, TopologyHint
-from refkubelet.host.machine import Cpu, HugePages, MachineTopology, NumaNode
 from refkubelet.model.objects import Pod
 
 GI = 1024**3

@@ -6,8 +6,8 @@ from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import runs
 from conformance.registry import Feature, conformance
-from fakecri.machine.topology import HugePages
 from kubeobjects.quantity import NANO, parse_nano
+from kubeobjects.topology import HugePages
 
 CGROUPS, V1, V2 = Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2
 API, NODE = Feature.API, Feature.NODE_RESOURCES

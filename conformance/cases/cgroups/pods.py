@@ -8,7 +8,7 @@ from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import runs
 from conformance.registry import Feature, conformance
-from fakecri.machine.topology import HugePages
+from kubeobjects.topology import HugePages
 
 CGROUPS, V1, V2 = Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2
 NODE, SYSTEMD = Feature.NODE_RESOURCES, Feature.SYSTEMD_CGROUPS

@@ -15,7 +15,7 @@ from conformance.harness.node import Node
 from conformance.scenarios.shape.ranges import Range, Wording
 from conformance.scenarios.shape.scenario import Scenario
 from fakecri.errors import CriError
-from fakecri.scripts.struct_reader import Strict
+from kubeobjects.strict.reader import Strict
 
 LIST_S: Final = 10.0
 MOST: Final = 8

@@ -15,7 +15,7 @@ from conformance.scenarios.look.view import Look, View, said
 from conformance.scenarios.shape.conditions import Condition, Expectation, Monitor
 from conformance.scenarios.shape.scenario import Scenario
 from conformance.scenarios.shape.walk import shows_bug
-from fakecri.scripts.values import Value
+from kubeobjects.strict.values import Value
 
 _LOOKS: Final[dict[str, Any]] = {
     "calls": look_calls.calls,

@@ -17,7 +17,7 @@ from conformance.scenarios.play.programming import Programmer
 from conformance.scenarios.shape.scenario import Scenario
 from conformance.scenarios.shape.steps import Step
 from fakecri.errors import CriError
-from fakecri.scripts.values import Value
+from kubeobjects.strict.values import Value
 
 WAIT_S: Final = 10.0
 """How long `wait` waits, unless it says otherwise."""

@@ -14,7 +14,7 @@ from fakecri.behaviors import words
 from fakecri.behaviors.behavior import Exits
 from fakecri.scripts.behavior_shapes import BehaviorEntry, Behaviors
 from fakecri.scripts.script_shapes import RegistryEntry, registry_with
-from fakecri.scripts.struct_reader import Placed
+from kubeobjects.strict.reader import Placed
 
 
 class NeverHit(Exception):

@@ -9,7 +9,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.message import Message
 
 from conformance.scenarios.shape.ranges import is_in
-from fakecri.errors import did_you_mean
+from kubeobjects.strict.errors import did_you_mean
 
 
 def change_of(given: Mapping[str, Any], where: Mapping[str, Any]) -> Callable[[Message], None]:

@@ -16,7 +16,7 @@ from conformance.scenarios.shape.selectors import (
     Where,
 )
 from fakecri.scripts.fields import Bytes, Seconds, Text
-from fakecri.scripts.struct_reader import Placed
+from kubeobjects.strict.reader import Placed
 
 Counted: TypeAlias = Annotated[Number, Meta(description="how many; >=1, if not given")]
 Since: TypeAlias = Annotated[Mark, Meta(description="only what came after this mark")]

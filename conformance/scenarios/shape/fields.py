@@ -20,7 +20,7 @@ from conformance.scenarios.shape.ranges import (
     span_of,
     wording_of,
 )
-from fakecri.errors import did_you_mean
+from kubeobjects.strict.errors import did_you_mean
 
 _VERSION: Final = re.compile(r"\d{1,3}\.\d{1,3}(\.\d{1,3})?$")
 _FEATURES: Final = {feature.name.lower(): feature for feature in Feature}

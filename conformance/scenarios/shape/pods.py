@@ -15,7 +15,7 @@ from conformance.scenarios.shape.fields import Anything
 from fakecri.behaviors import behavior as b
 from fakecri.behaviors.behavior import FOREVER, Behavior
 from fakecri.scripts.behavior_shapes import Behaviors
-from fakecri.scripts.struct_reader import Placed
+from kubeobjects.strict.reader import Placed
 
 KINDS: Final = ("initContainers", "containers")
 Fields: TypeAlias = dict[str, Anything]

@@ -15,7 +15,7 @@ from conformance.scenarios.shape.steps import Fault, Step
 from fakecri.scripts.behavior_shapes import BehaviorEntry
 from fakecri.scripts.fields import Bytes, Count, ImagePattern, Text
 from fakecri.scripts.script_shapes import RegistryEntry
-from fakecri.scripts.struct_reader import Placed, Strict
+from kubeobjects.strict.reader import Placed, Strict
 
 LEVELS: Final = ("must", "should", "detail")
 

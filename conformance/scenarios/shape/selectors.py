@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from conformance.scenarios.shape.fields import Anything, Number, Regex, Words
 from fakecri.scripts.fields import Method, StatusCode
-from fakecri.scripts.struct_reader import Placed
+from kubeobjects.strict.reader import Placed
 
 Mark: TypeAlias = Annotated[str, Meta(description="the name of a mark that a step has set")]
 Where: TypeAlias = Literal["kubelet", "api"]

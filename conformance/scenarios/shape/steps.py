@@ -16,7 +16,7 @@ from fakecri.scripts.behavior_shapes import BehaviorEntry
 from fakecri.scripts.fault_shapes import FAULTS, FaultEntry
 from fakecri.scripts.fields import Amount, Bytes, Count, ExitCode, ImagePattern, Seconds, Text
 from fakecri.scripts.script_shapes import RegistryEntry
-from fakecri.scripts.struct_reader import Placed, Strict
+from kubeobjects.strict.reader import Placed, Strict
 
 PodKey: TypeAlias = Annotated[str, Meta(description="a key of `pods`")]
 Change: TypeAlias = Annotated[

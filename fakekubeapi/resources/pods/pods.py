@@ -14,7 +14,6 @@ from fakekubeapi.bodies import copy_json
 from fakekubeapi.resources.common.strategy import Object, Strategy
 from fakekubeapi.resources.common.twins import settle_first
 from fakekubeapi.resources.pods.admission import admit_pod
-from fakekubeapi.resources.pods.qos import qos_class
 from fakekubeapi.resources.pods.resizes import resize_causes
 from fakekubeapi.resources.pods.updates import (
     ephemeral_causes,
@@ -26,6 +25,7 @@ from kubeobjects.causes import Cause
 from kubeobjects.pods.annotations import special_annotation_causes
 from kubeobjects.pods.defaults import default_pod
 from kubeobjects.pods.preparation import merge_own
+from kubeobjects.pods.qos import qos_class
 from kubeobjects.pods.validation import pod_causes
 from kubeobjects.pods.validation import spec_causes as pod_spec_causes
 

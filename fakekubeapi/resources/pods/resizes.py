@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fakekubeapi.resources.pods.qos import qos_class
 from kubeobjects.causes import Cause, forbidden_field, invalid_value
+from kubeobjects.pods.qos import qos_class
 
 Object = dict[str, Any]
 _RESIZABLE: Final = ("cpu", "memory")

@@ -11,6 +11,7 @@ from kubeobjects.causes import Cause, forbidden_field, invalid_value, unsupporte
 from kubeobjects.claims import claim_spec_causes
 from kubeobjects.names import qualified_name_problems
 from kubeobjects.quantity import NANO, parse_nano
+from kubeobjects.resource_names import is_native
 
 _PROTECTION: Final = "kubernetes.io/pvc-protection"
 _NO_AMOUNT: Final = "must be a valid resource quantity"
@@ -134,7 +135,7 @@ def _key_causes(name: str, field: str) -> list[Cause]:
     """What is wrong with the name of a resource of a claim: names of Kubernetes' own resources are
     `storage` only."""
     problems = [invalid_value(field, name, text) for text in qualified_name_problems(name)]
-    own = "/" not in name or "kubernetes.io/" in name
+    own = is_native(name)
     if not problems and own and name != "storage":
         problems.append(unsupported_value(field, name, ("storage",)))
     return problems

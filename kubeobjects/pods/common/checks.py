@@ -22,6 +22,12 @@ def containers_of(spec: Object) -> Iterator[tuple[str, Object]]:
             yield f"spec.{group}[{i}]", container
 
 
+def objects_of(value: Any) -> Iterator[dict[str, Any]]:
+    """The objects of what should be a list of them."""
+    if isinstance(value, list):
+        yield from (item for item in value if isinstance(item, dict))
+
+
 def invalid_texts(path: str, value: Any, problems: Iterable[str]) -> Iterator[Cause]:
     """A cause for each problem of the value."""
     for problem in problems:

@@ -14,6 +14,7 @@ from kubeobjects.causes import Cause, invalid_value, required, unsupported_value
 from kubeobjects.names import qualified_name_problems
 from kubeobjects.pods.common.checks import Object, invalid_texts, needed
 from kubeobjects.quantity import parse
+from kubeobjects.resource_names import HUGE_PAGES
 
 ENV_FIELDS: Final = (
     *("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName"),
@@ -36,7 +37,7 @@ _RESOURCES: Final = tuple(
     for which in ("limits", "requests")
     for name in ("cpu", "ephemeral-storage", "memory")
 )
-_HUGE_PAGES: Final = ("limits.hugepages-", "requests.hugepages-")
+_HUGE_PAGES: Final = (f"limits.{HUGE_PAGES}", f"requests.{HUGE_PAGES}")
 _DIVISORS: Final = ("1", *(f"1{unit}" for unit in "kMGTPE"), *(f"1{unit}i" for unit in "KMGTPE"))
 _CPU_DIVISORS: Final = ("1m", "1")
 _DIVISOR_OF: Final = {

@@ -23,10 +23,10 @@ from kubeobjects.causes import (
 from kubeobjects.names import qualified_name_problems
 from kubeobjects.pods.common.checks import NOT_NEGATIVE, Object, label
 from kubeobjects.quantity import MILLI, NANO, QuantityError, canonical, parse_nano
+from kubeobjects.resource_names import HUGE_PAGES, is_extended_resource, is_native, is_pod_level
 
-HUGE_PAGES: Final = "hugepages-"
 _OF_CONTAINERS: Final = ("cpu", "memory", "ephemeral-storage")
-_OF_PODS: Final = ("cpu", "hugepages-", "memory")
+_OF_PODS: Final = ("cpu", HUGE_PAGES, "memory")
 _COUNTED: Final = frozenset(
     (
         *("pods", "resourcequotas", "services", "replicationcontrollers", "secrets"),
@@ -66,21 +66,9 @@ def requirement_causes(
 # -- names -----------------------------------------------------------------------------------------
 
 
-def _is_native(name: str) -> bool:
-    """Whether the resource is one of Kubernetes' own."""
-    return "/" not in name or "kubernetes.io/" in name
-
-
-def _is_extended(name: str) -> bool:
-    """Whether it is a resource of a device plug-in or of a node's owner."""
-    if _is_native(name) or name.startswith("requests."):
-        return False
-    return not qualified_name_problems(f"requests.{name}")
-
-
 def _overcommits(name: str) -> bool:
     """Whether requests and limits of it may differ."""
-    return _is_native(name) and not name.startswith(HUGE_PAGES)
+    return is_native(name) and not name.startswith(HUGE_PAGES)
 
 
 def _resource_name_causes(name: str, path: str) -> Iterator[Cause]:
@@ -97,14 +85,14 @@ def _container_name_causes(name: str, path: str) -> Iterator[Cause]:
     if "/" not in name:
         if name not in _OF_CONTAINERS and not name.startswith(HUGE_PAGES):
             yield invalid_value(path, Word(name), "must be a standard resource for containers")
-    elif not _is_native(name) and not _is_extended(name):
+    elif not is_native(name) and not is_extended_resource(name):
         yield invalid_value(path, Word(name), "doesn't follow extended resource name standard")
 
 
 def _pod_name_causes(name: str, path: str) -> Iterator[Cause]:
     causes = list(_resource_name_causes(name, path))
     yield from causes
-    if not causes and name not in ("cpu", "memory") and not name.startswith(HUGE_PAGES):
+    if not causes and not is_pod_level(name):
         yield unsupported_value(path, name, _OF_PODS)
 
 
@@ -118,7 +106,7 @@ def _amount_causes(
     nano = parse_nano(amount)
     if nano < 0:
         yield invalid_value(path, canonical(amount), NOT_NEGATIVE)
-    if (name in _COUNTED or _is_extended(name)) and -(-nano // MILLI) % 1000:
+    if (name in _COUNTED or is_extended_resource(name)) and -(-nano // MILLI) % 1000:
         yield invalid_value(path, canonical(amount), "must be an integer")
 
 

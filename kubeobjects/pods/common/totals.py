@@ -6,30 +6,43 @@ defaultPodRequests, defaultHugePagePodLimits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from kubeobjects.quantity import Quantity, parse
+from kubeobjects.resource_names import COMPUTE, HUGE_PAGES, is_pod_level
 
-COMPUTE: Final = ("cpu", "memory")
-HUGE_PAGES: Final = "hugepages-"
 Amounts = dict[str, Quantity]
 
 
 def container_totals(spec: Mapping[str, Any], which: str) -> Amounts:
-    """The `requests` or `limits` of all containers and sidecars together, or the most that an init
-    container and the sidecars before it need, if that is more.
+    """The `requests` or `limits` of all containers together, as `at_most` has it."""
+    return at_most(
+        (_amounts(container, which) for container in spec.get("containers") or ()),
+        (
+            (container.get("restartPolicy") == "Always", _amounts(container, which))
+            for container in spec.get("initContainers") or ()
+        ),
+    )
+
+
+def at_most(
+    containers: Iterable[Mapping[str, Quantity]],
+    init_containers: Iterable[tuple[bool, Mapping[str, Quantity]]],
+) -> Amounts:
+    """What a pod's containers need at the same time at most: all of `containers` and the sidecars
+    together, or an init container with the sidecars before it, if that is more. `init_containers`:
+    of each whether it is a sidecar, and its amounts.
 
     Adds in place: a pod may have thousands of containers with as many resources.
     """
     total: Amounts = {}
-    for container in spec.get("containers") or ():
-        _add(total, _amounts(container, which))
+    for own in containers:
+        _add(total, own)
     sidecars: Amounts = {}
     peak: Amounts = {}
-    for container in spec.get("initContainers") or ():
-        own = _amounts(container, which)
-        if container.get("restartPolicy") == "Always":
+    for is_sidecar, own in init_containers:
+        if is_sidecar:
             _add(total, own)
             _add(sidecars, own)
         else:
@@ -56,7 +69,7 @@ def default_pod_level(spec: dict[str, Any]) -> None:
     if limits:
         of_all = container_totals(spec, "requests")
         of_containers = {name: str(of_all[name]) for name in COMPUTE if name in of_all}
-        own_limits = {n: limits[n] for n in limits if n in COMPUTE or n.startswith(HUGE_PAGES)}
+        own_limits = {n: limits[n] for n in limits if is_pod_level(n)}
         requests = {**own_limits, **of_containers, **requests}
     resources.update({"limits": limits} if limits else {})
     resources.update({"requests": requests} if requests else {})
@@ -67,12 +80,12 @@ def _amounts(container: Mapping[str, Any], which: str) -> Amounts:
     return {name: parse(str(text)) for name, text in amounts.items()}
 
 
-def _add(to: Amounts, more: Amounts) -> None:
+def _add(to: Amounts, more: Mapping[str, Quantity]) -> None:
     for name, amount in more.items():
         to[name] = to[name] + amount if name in to else amount
 
 
-def _raise(to: Amounts, least: Amounts) -> None:
+def _raise(to: Amounts, least: Mapping[str, Quantity]) -> None:
     for name, amount in least.items():
         if name not in to or amount.nano > to[name].nano:
             to[name] = amount

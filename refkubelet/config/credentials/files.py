@@ -13,9 +13,8 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from kubeobjects.yaml.document import YamlError, read_yaml
 from refkubelet.config.credentials.providers import (
     API_VERSIONS,
     KIND,
@@ -24,13 +23,12 @@ from refkubelet.config.credentials.providers import (
     CredentialProviderConfig,
     provider_problems,
 )
-from refkubelet.config.decode import Decoder, describe
+from refkubelet.config.decode import decoded, read_file
 from refkubelet.config.schema.errors import ConfigErrors
 
 FLAG: Final = "--image-credential-provider-config"
 BIN_DIR_FLAG: Final = "--image-credential-provider-bin-dir"
 SUFFIXES: Final = (".json", ".yaml", ".yml")
-_TYPE_META: Final = frozenset({"apiVersion", "kind"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,37 +110,21 @@ def _files(config: str, problems: list[str]) -> list[Path]:
 def _read(file: Path, *, tokens_on: bool) -> _Read:
     try:
         content = file.read_bytes()
-        document = read_yaml(content)
+        document = read_file(content, str(file), KIND)
+        config = decoded(document, str(file), CredentialProviderConfig, API_VERSIONS)
     except OSError as error:
         return _Read(problems=(_unreadable(file, error),))
-    except YamlError as error:
-        place = f"{file}:{error.line}" if error.line else str(file)
-        return _Read(problems=(f"{place}: not readable as YAML or JSON: {error.problem}",))
-    value = document.value
-    if not isinstance(value, dict):
-        return _Read(problems=(f"{file}: wanted a {KIND}, found {describe(value)}",))
-    decoder = Decoder(str(file), document)
-    if document.more:
-        decoder.problems.append(f"{file}: holds more than one document; wanted one {KIND}")
-    _check_type(decoder, value)
-    config = decoder.struct(CredentialProviderConfig, value, (), ignore=_TYPE_META)
-    if not decoder.problems:
-        with_tokens = value.get("apiVersion") == WITH_TOKENS
-        for number, provider in enumerate(config.providers):
-            for field, text in provider_problems(
-                provider, f"providers[{number}]", with_tokens=with_tokens, tokens_on=tokens_on
-            ):
-                line = document.line_of(("providers", number, field))
-                decoder.problems.append(f"{file}:{line}: {text}" if line else f"{file}: {text}")
-    return _Read(config.providers, tuple(decoder.problems), content)
-
-
-def _check_type(decoder: Decoder, value: dict[str, Any]) -> None:
-    if value.get("kind") != KIND:
-        decoder.problem(("kind",), f"wanted {KIND}, found {describe(value.get('kind'))}")
-    if value.get("apiVersion") not in API_VERSIONS:
-        found = describe(value.get("apiVersion"))
-        decoder.problem(("apiVersion",), f"wanted one of {', '.join(API_VERSIONS)}, found {found}")
+    except ConfigErrors as error:
+        return _Read(problems=tuple(error.problems))
+    with_tokens = document.value["apiVersion"] == WITH_TOKENS
+    problems: list[str] = []
+    for number, provider in enumerate(config.providers):
+        for field, text in provider_problems(
+            provider, f"providers[{number}]", with_tokens=with_tokens, tokens_on=tokens_on
+        ):
+            line = document.line_of(("providers", number, field))
+            problems.append(f"{file}:{line}: {text}" if line else f"{file}: {text}")
+    return _Read(config.providers, tuple(problems), content)
 
 
 def _together(config: str, providers: Sequence[CredentialProvider]) -> Iterator[str]:

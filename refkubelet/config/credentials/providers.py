@@ -5,24 +5,16 @@ The schema, and what is wrong with a configuration (CFG-014). Texts after the fi
 Upstream: pkg/credentialprovider/plugin/config.go.
 """
 
-# ruff: noqa: RUF009 - the calls make `dataclasses.field`, once per class, as that rule wants it
-
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import field
+
 from kubeobjects.golang.duration import format_duration
-from refkubelet.config.schema.fields import (
-    boolean,
-    duration,
-    optional_struct,
-    strings,
-    structs,
-    text,
-)
+from refkubelet.config.schema import fields as f
 from refkubelet.config.validation.errors import (
     duplicate,
     forbidden,
@@ -56,46 +48,42 @@ Problem = tuple[str, str]
 """The field of the provider, as `tokenAttributes`, and the whole error."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExecEnvVar:
+class ExecEnvVar(f.Schema, frozen=True):
     """A variable of the plug-in's environment, over the kubelet's own."""
 
-    name: str = text("name")
-    value: str = text("value")
+    name: str = ""
+    value: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TokenAttributes:
+class TokenAttributes(f.Schema, frozen=True):
     """What the plug-in gets of the pod's service account: a token for that audience, and the
     annotations of these keys. `cache_type`: whether its answers are kept for each account or for
     each token."""
 
-    audience: str = text("serviceAccountTokenAudience")
-    cache_type: str = text("cacheType")
-    require_account: bool | None = boolean("requireServiceAccount", None)
-    required_keys: tuple[str, ...] = strings("requiredServiceAccountAnnotationKeys")
-    optional_keys: tuple[str, ...] = strings("optionalServiceAccountAnnotationKeys")
+    audience: str = field(default="", name="serviceAccountTokenAudience")
+    cache_type: str = ""
+    require_account: bool | None = field(default=None, name="requireServiceAccount")
+    required_keys: tuple[str, ...] = field(default=(), name="requiredServiceAccountAnnotationKeys")
+    optional_keys: tuple[str, ...] = field(default=(), name="optionalServiceAccountAnnotationKeys")
 
 
-@dataclass(frozen=True, slots=True)
-class CredentialProvider:
+class CredentialProvider(f.Schema, frozen=True):
     """A plug-in: the program `name` in the directory of plug-ins, which is asked for images that
     one of `match_images` covers."""
 
-    name: str = text("name")
-    match_images: tuple[str, ...] = strings("matchImages")
-    default_cache_s: float | None = duration("defaultCacheDuration", None, keeps_zero=True)
-    api_version: str = text("apiVersion")
-    args: tuple[str, ...] = strings("args")
-    env: tuple[ExecEnvVar, ...] = structs("env", ExecEnvVar)
-    token_attributes: TokenAttributes | None = optional_struct("tokenAttributes", TokenAttributes)
+    name: str = ""
+    match_images: tuple[str, ...] = ()
+    default_cache_s: f.Duration | None = field(default=None, name="defaultCacheDuration")
+    api_version: str = ""
+    args: tuple[str, ...] = ()
+    env: tuple[ExecEnvVar, ...] = ()
+    token_attributes: TokenAttributes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CredentialProviderConfig:
+class CredentialProviderConfig(f.Schema, frozen=True):
     """One file."""
 
-    providers: tuple[CredentialProvider, ...] = structs("providers", CredentialProvider)
+    providers: tuple[CredentialProvider, ...] = ()
 
 
 def provider_problems(

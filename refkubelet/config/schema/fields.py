@@ -1,148 +1,86 @@
-"""Functions that define the fields of a configuration schema, one for each kind of field.
+"""The kinds of fields that configuration files have: integers of 32 bits, durations, amounts, ...
 
-A schema is a frozen dataclass; the metadata of each field has its name in the file and the kind of
-its value, which `decode.py` reads.
+A schema is a `Schema` with fields of these types. For a type checker they are what they are read
+as; for the strict reader also what a file may have, and what errors call that. A field's name in
+the file is upstream's: `http_check_frequency_s` is httpCheckFrequency, `cpu_cfs_quota` is
+cpuCFSQuota. Where a type ends with `OrDefault`, an explicit zero means "not set", as it does for
+upstream.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum, auto
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+
+from msgspec import Meta, Struct
+
+from kubeobjects.golang.duration import format_duration, parse_duration_s
+from kubeobjects.quantity import format_binary, parse_integer
 
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
+_UNITS: Final = ("_s", "_bytes")
+_WORDS: Final = (
+    *("API", "CA", "CFS", "CIDR", "CPUs", "DNS", "GC", "ID", "IPTables", "OOM", "QOS", "QPS"),
+    *("TLS", "TTL", "URL"),
+)
+"""Words of upstream's names that have capitals within."""
+_SPELLINGS: Final = {word.lower(): word for word in _WORDS}
 
 
-class Kind(Enum):
-    """The kind of value that a field has in the file."""
-
-    BOOL = auto()
-    INT32 = auto()
-    INT64 = auto()
-    UINT32 = auto()
-    FLOAT = auto()
-    STRING = auto()
-    PATH = auto()  # a string; relative ones are resolved against the file's directory (CFG-002)
-    DURATION = auto()  # a Go duration ("1m30s"); seconds as float in memory
-    DURATION_OR_NS = auto()  # the same, or a whole number of nanoseconds
-    QUANTITY = auto()  # a Kubernetes quantity as a string; bytes as int in memory
-    STRINGS = auto()
-    INTS = auto()
-    STRING_MAP = auto()
-    BOOL_MAP = auto()
-    STRINGS_MAP = auto()
-    STRUCT = auto()
-    STRUCTS = auto()
-    OPAQUE = auto()  # a mapping that is kept without checks
+def _wire_name(name: str) -> str:
+    for unit in _UNITS:
+        name = name.removesuffix(unit)
+    first, *others = name.split("_")
+    return first + "".join(_SPELLINGS.get(word, word.capitalize()) for word in others)
 
 
-@dataclass(frozen=True, slots=True)
-class FieldInfo:
-    """The metadata of a field: its name in the file, its kind, and for STRUCT and STRUCTS the
-    schema."""
-
-    wire: str
-    kind: Kind
-    struct: type | None = None
-    zero_is_default: bool = False  # an explicit zero means "not set" upstream
+class Schema(Struct, frozen=True, rename=_wire_name):
+    """A mapping of a configuration file: its fields and their defaults."""
 
 
-def info_of(field: dataclasses.Field[Any]) -> FieldInfo:
-    """The metadata that the functions below attach to a field of a schema."""
-    info: FieldInfo = field.metadata["config"]
-    return info
+def _integer(low: int, high: int, wanted: str) -> Any:
+    return Annotated[int, Meta(ge=low, le=high, extra={"wanted": wanted})]
 
 
-def _field(info: FieldInfo, default: Any) -> Any:
-    return dataclasses.field(default=default, metadata={"config": info})
+def _written(
+    base: Any, parse: Callable[[Any], Any], write: Callable[[Any], str], wanted: str
+) -> Any:
+    """A value with a text of its own: `write` makes it again."""
+    return Annotated[base, Meta(extra={"parse": parse, "write": write, "wanted": wanted})]
 
 
-def boolean(wire: str, default: bool | None = False) -> Any:
-    return _field(FieldInfo(wire, Kind.BOOL), default)
+def _seconds(given: str | int) -> float:
+    """Of a duration, or of nanoseconds."""
+    return given / 1e9 if isinstance(given, int) else parse_duration_s(given)
 
 
-def int32(wire: str, default: int | None = 0, *, zero_is_default: bool = False) -> Any:
-    return _field(FieldInfo(wire, Kind.INT32, zero_is_default=zero_is_default), default)
+_ZERO: Final = Meta(extra={"zero_unset": True})
 
-
-def int64(wire: str, default: int | None = 0) -> Any:
-    return _field(FieldInfo(wire, Kind.INT64), default)
-
-
-def uint32(wire: str, default: int = 0) -> Any:
-    return _field(FieldInfo(wire, Kind.UINT32), default)
-
-
-def number(wire: str, default: float | None = None) -> Any:
-    return _field(FieldInfo(wire, Kind.FLOAT), default)
-
-
-def text(wire: str, default: str | None = "", *, keeps_empty: bool = False) -> Any:
-    """A string; an explicit "" means the default unless `keeps_empty`."""
-    return _field(FieldInfo(wire, Kind.STRING, zero_is_default=not keeps_empty), default)
-
-
-def path(wire: str, default: str = "", *, keeps_empty: bool = False) -> Any:
-    return _field(FieldInfo(wire, Kind.PATH, zero_is_default=not keeps_empty), default)
-
-
-def duration(wire: str, default_s: float | None, *, keeps_zero: bool = False) -> Any:
-    """A duration; an explicit 0 means the default unless `keeps_zero`."""
-    return _field(FieldInfo(wire, Kind.DURATION, zero_is_default=not keeps_zero), default_s)
-
-
-def duration_or_ns(wire: str, default_s: float) -> Any:
-    """A duration, or nanoseconds as a number; an explicit 0 means the default."""
-    return _field(FieldInfo(wire, Kind.DURATION_OR_NS, zero_is_default=True), default_s)
-
-
-def quantity(wire: str, default: int) -> Any:
-    return _field(FieldInfo(wire, Kind.QUANTITY), default)
-
-
-def strings(wire: str, default: tuple[str, ...] | None = ()) -> Any:
-    return _field(FieldInfo(wire, Kind.STRINGS), default)
-
-
-def ints(wire: str) -> Any:
-    return _field(FieldInfo(wire, Kind.INTS), ())
-
-
-def string_map(wire: str, default: Mapping[str, str] | None = EMPTY) -> Any:
-    return _map(wire, Kind.STRING_MAP, default)
-
-
-def bool_map(wire: str) -> Any:
-    return _map(wire, Kind.BOOL_MAP, EMPTY)
-
-
-def strings_map(wire: str) -> Any:
-    return _map(wire, Kind.STRINGS_MAP, EMPTY)
-
-
-def opaque(wire: str) -> Any:
-    return _map(wire, Kind.OPAQUE, EMPTY)
-
-
-def _map(wire: str, kind: Kind, default: Mapping[str, Any] | None) -> Any:
-    # A factory, because dataclasses refuse unhashable defaults, and mapping proxies are unhashable.
-    return dataclasses.field(
-        default_factory=lambda: default, metadata={"config": FieldInfo(wire, kind)}
-    )
-
-
-def struct(wire: str, cls: type) -> Any:
-    return dataclasses.field(
-        default_factory=cls, metadata={"config": FieldInfo(wire, Kind.STRUCT, cls)}
-    )
-
-
-def optional_struct(wire: str, cls: type) -> Any:
-    return _field(FieldInfo(wire, Kind.STRUCT, cls), None)
-
-
-def structs(wire: str, cls: type) -> Any:
-    return _field(FieldInfo(wire, Kind.STRUCTS, cls), ())
+if TYPE_CHECKING:
+    Int32: TypeAlias = int
+    Int32OrDefault: TypeAlias = int
+    Int64: TypeAlias = int
+    UInt32: TypeAlias = int
+    TextOrDefault: TypeAlias = str
+    Path: TypeAlias = str
+    PathOrDefault: TypeAlias = str
+    Duration: TypeAlias = float
+    DurationOrDefault: TypeAlias = float
+    DurationOrNs: TypeAlias = float
+    Quantity: TypeAlias = int
+else:
+    Int32 = _integer(-(2**31), 2**31 - 1, "an integer of 32 bits")
+    Int32OrDefault = Annotated[Int32, _ZERO]
+    Int64 = _integer(-(2**63), 2**63 - 1, "an integer")
+    UInt32 = _integer(0, 2**32 - 1, "an integer from 0 to 4294967295")
+    TextOrDefault = Annotated[str, _ZERO]
+    Path = Annotated[str, Meta(extra={"path": True, "wanted": "a path"})]
+    PathOrDefault = Annotated[Path, _ZERO]
+    Duration = _written(str, parse_duration_s, format_duration, "a duration such as 10s or 1m30s")
+    DurationOrDefault = Annotated[Duration, _ZERO]
+    DurationOrNs = Annotated[
+        _written(str | Int64, _seconds, format_duration, "a duration such as 5s, or nanoseconds"),
+        _ZERO,
+    ]
+    Quantity = _written(str, parse_integer, format_binary, "a quantity such as 10Mi")

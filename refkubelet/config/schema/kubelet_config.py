@@ -6,12 +6,10 @@ table, EVIC-006, EVIC-007, GC-101, GC-201.
 
 kubernetes.io documents each field.
 """
-# ruff: noqa: RUF009 - the calls make `dataclasses.field`, once per class, as that rule wants it
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
@@ -31,283 +29,243 @@ DEFAULT_EVICTION_HARD: Final[Mapping[str, str]] = MappingProxyType(
 )  # EVIC-006
 
 
-@dataclass(frozen=True, slots=True)
-class X509Authentication:
-    client_ca_file: str = f.path("clientCAFile")
+class X509Authentication(f.Schema, frozen=True):
+    client_ca_file: f.Path = ""
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookAuthentication:
-    enabled: bool = f.boolean("enabled", True)
-    cache_ttl_s: float = f.duration("cacheTTL", 120.0)
+class WebhookAuthentication(f.Schema, frozen=True):
+    enabled: bool = True
+    cache_ttl_s: f.DurationOrDefault = 120.0
 
 
-@dataclass(frozen=True, slots=True)
-class AnonymousAuthentication:
-    enabled: bool = f.boolean("enabled", False)
+class AnonymousAuthentication(f.Schema, frozen=True):
+    enabled: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Authentication:
+class Authentication(f.Schema, frozen=True):
     """How clients of the main port are authenticated."""
 
-    x509: X509Authentication = f.struct("x509", X509Authentication)
-    webhook: WebhookAuthentication = f.struct("webhook", WebhookAuthentication)
-    anonymous: AnonymousAuthentication = f.struct("anonymous", AnonymousAuthentication)
+    x509: X509Authentication = X509Authentication()
+    webhook: WebhookAuthentication = WebhookAuthentication()
+    anonymous: AnonymousAuthentication = AnonymousAuthentication()
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookAuthorization:
-    cache_authorized_ttl_s: float = f.duration("cacheAuthorizedTTL", 300.0)
-    cache_unauthorized_ttl_s: float = f.duration("cacheUnauthorizedTTL", 30.0)
+class WebhookAuthorization(f.Schema, frozen=True):
+    cache_authorized_ttl_s: f.DurationOrDefault = 300.0
+    cache_unauthorized_ttl_s: f.DurationOrDefault = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Authorization:
-    mode: str = f.text("mode", "Webhook")
-    webhook: WebhookAuthorization = f.struct("webhook", WebhookAuthorization)
+class Authorization(f.Schema, frozen=True):
+    mode: f.TextOrDefault = "Webhook"
+    webhook: WebhookAuthorization = WebhookAuthorization()
 
 
-@dataclass(frozen=True, slots=True)
-class VModuleItem:
+class VModuleItem(f.Schema, frozen=True):
     """How talkative the files of a name are, which is checked and has no effect here."""
 
-    file_pattern: str = f.text("filePattern")
-    verbosity: int = f.uint32("verbosity")
+    file_pattern: str = ""
+    verbosity: f.UInt32 = 0
 
 
-@dataclass(frozen=True, slots=True)
-class OutputRouting:
+class OutputRouting(f.Schema, frozen=True):
     """Where a log of one format goes; checked, without effect here."""
 
-    split_stream: bool = f.boolean("splitStream", False)
-    info_buffer_size_bytes: int = f.quantity("infoBufferSize", 0)
+    split_stream: bool = False
+    info_buffer_size_bytes: f.Quantity = 0
 
 
-@dataclass(frozen=True, slots=True)
-class LogFormatOptions:
-    text: OutputRouting = f.struct("text", OutputRouting)
-    json: OutputRouting = f.struct("json", OutputRouting)
+class LogFormatOptions(f.Schema, frozen=True):
+    text: OutputRouting = OutputRouting()
+    json: OutputRouting = OutputRouting()
 
 
-@dataclass(frozen=True, slots=True)
-class Logging:
+class Logging(f.Schema, frozen=True):
     """How the log is written. `format`: text or json; `verbosity`: as often as -v."""
 
-    format: str = f.text("format", "text")
-    flush_frequency_s: float = f.duration_or_ns("flushFrequency", 5.0)
-    verbosity: int = f.uint32("verbosity")
-    vmodule: tuple[VModuleItem, ...] = f.structs("vmodule", VModuleItem)
-    options: LogFormatOptions = f.struct("options", LogFormatOptions)
+    format: f.TextOrDefault = "text"
+    flush_frequency_s: f.DurationOrNs = 5.0
+    verbosity: f.UInt32 = 0
+    vmodule: tuple[VModuleItem, ...] = ()
+    options: LogFormatOptions = LogFormatOptions()
 
 
-@dataclass(frozen=True, slots=True)
-class Tracing:
+class Tracing(f.Schema, frozen=True):
     """Where spans go. `endpoint`: of a collector, None: localhost:4317;
     `sampling_rate_per_million`: None or 0: none but those of sampled parents."""
 
-    endpoint: str | None = f.text("endpoint", keeps_empty=True, default=None)
-    sampling_rate_per_million: int | None = f.int32("samplingRatePerMillion", None)
+    endpoint: str | None = None
+    sampling_rate_per_million: f.Int32 | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CrashLoopBackOff:
+class CrashLoopBackOff(f.Schema, frozen=True):
     """`max_container_restart_period_s`: the longest delay of a restart, 1 to 300 s (BACK-013)."""
 
-    max_container_restart_period_s: float = f.duration(
-        "maxContainerRestartPeriod", 300.0, keeps_zero=True
-    )
+    max_container_restart_period_s: f.Duration = 300.0
 
 
-@dataclass(frozen=True, slots=True)
-class Taint:
-    key: str = f.text("key")
-    value: str = f.text("value")
-    effect: str = f.text("effect")
-    time_added: str = f.text("timeAdded")
+class Taint(f.Schema, frozen=True):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+    time_added: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ShutdownGracePeriodByPodPriority:
-    priority: int = f.int32("priority")
-    shutdown_grace_period_seconds: int = f.int64("shutdownGracePeriodSeconds")
+class ShutdownGracePeriodByPodPriority(f.Schema, frozen=True):
+    priority: f.Int32 = 0
+    shutdown_grace_period_seconds: f.Int64 = 0
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryReservation:
-    numa_node: int = f.int32("numaNode")
-    limits: Mapping[str, str] = f.string_map("limits")
+class MemoryReservation(f.Schema, frozen=True):
+    numa_node: f.Int32 = 0
+    limits: Mapping[str, str] = f.EMPTY
 
 
-@dataclass(frozen=True, slots=True)
-class MemorySwap:
-    swap_behavior: str = f.text("swapBehavior")
+class MemorySwap(f.Schema, frozen=True):
+    swap_behavior: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class UserNamespaces:
-    ids_per_pod: int = f.int64("idsPerPod", 65_536)
+class UserNamespaces(f.Schema, frozen=True):
+    ids_per_pod: f.Int64 = 65_536
 
 
-@dataclass(frozen=True, slots=True)
-class KubeletConfiguration:
+class KubeletConfiguration(f.Schema, frozen=True):
     """The configuration of a node. `KubeletConfiguration()` is that of an otherwise empty file."""
 
     # Pod sources.
-    static_pod_path: str = f.path("staticPodPath")
-    static_pod_url: str = f.text("staticPodURL")
-    static_pod_url_header: Mapping[str, tuple[str, ...]] = f.strings_map("staticPodURLHeader")
-    http_check_frequency_s: float = f.duration("httpCheckFrequency", 20.0)
-    file_check_frequency_s: float = f.duration("fileCheckFrequency", 20.0)
-    sync_frequency_s: float = f.duration("syncFrequency", 60.0)
+    static_pod_path: f.Path = ""
+    static_pod_url: str = ""
+    static_pod_url_header: Mapping[str, tuple[str, ...]] = f.EMPTY
+    http_check_frequency_s: f.DurationOrDefault = 20.0
+    file_check_frequency_s: f.DurationOrDefault = 20.0
+    sync_frequency_s: f.DurationOrDefault = 60.0
     # Servers.
-    enable_server: bool = f.boolean("enableServer", True)
-    address: str = f.text("address", "0.0.0.0")
-    port: int = f.int32("port", 10250, zero_is_default=True)
-    read_only_port: int = f.int32("readOnlyPort", 0)
-    healthz_port: int = f.int32("healthzPort", 10248)
-    healthz_bind_address: str = f.text("healthzBindAddress", "127.0.0.1")
-    tls_cert_file: str = f.path("tlsCertFile")
-    tls_private_key_file: str = f.path("tlsPrivateKeyFile")
-    tls_cipher_suites: tuple[str, ...] = f.strings("tlsCipherSuites")
-    tls_min_version: str = f.text("tlsMinVersion")
-    enable_debugging_handlers: bool = f.boolean("enableDebuggingHandlers", True)
-    enable_profiling_handler: bool = f.boolean("enableProfilingHandler", True)
-    enable_system_log_handler: bool = f.boolean("enableSystemLogHandler", True)
-    authentication: Authentication = f.struct("authentication", Authentication)
-    authorization: Authorization = f.struct("authorization", Authorization)
+    enable_server: bool = True
+    address: f.TextOrDefault = "0.0.0.0"
+    port: f.Int32OrDefault = 10250
+    read_only_port: f.Int32 = 0
+    healthz_port: f.Int32 = 10248
+    healthz_bind_address: f.TextOrDefault = "127.0.0.1"
+    tls_cert_file: f.Path = ""
+    tls_private_key_file: f.Path = ""
+    tls_cipher_suites: tuple[str, ...] = ()
+    tls_min_version: str = ""
+    enable_debugging_handlers: bool = True
+    enable_profiling_handler: bool = True
+    enable_system_log_handler: bool = True
+    authentication: Authentication = Authentication()
+    authorization: Authorization = Authorization()
     # Runtime.
-    container_runtime_endpoint: str = f.text(
-        "containerRuntimeEndpoint", "unix:///run/containerd/containerd.sock"
-    )
-    image_service_endpoint: str = f.text("imageServiceEndpoint")
-    runtime_request_timeout_s: float = f.duration("runtimeRequestTimeout", 120.0)
-    pod_logs_dir: str = f.path("podLogsDir", str(POD_LOGS))
-    registry_pull_qps: int = f.int32("registryPullQPS", 5)
-    registry_burst: int = f.int32("registryBurst", 10, zero_is_default=True)
-    serialize_image_pulls: bool = f.boolean("serializeImagePulls", True)
-    max_parallel_image_pulls: int | None = f.int32("maxParallelImagePulls", None)
-    image_pull_credentials_verification_policy: str = f.text(
-        "imagePullCredentialsVerificationPolicy", "NeverVerifyPreloadedImages"
-    )
-    preloaded_images_verification_allowlist: tuple[str, ...] = f.strings(
-        "preloadedImagesVerificationAllowlist"
-    )
-    crash_loop_back_off: CrashLoopBackOff = f.struct("crashLoopBackOff", CrashLoopBackOff)
-    image_minimum_gc_age_s: float = f.duration("imageMinimumGCAge", 120.0)
-    image_maximum_gc_age_s: float = f.duration("imageMaximumGCAge", 0.0, keeps_zero=True)
-    image_gc_high_threshold_percent: int = f.int32("imageGCHighThresholdPercent", 85)
-    image_gc_low_threshold_percent: int = f.int32("imageGCLowThresholdPercent", 80)
-    container_log_max_size_bytes: int = f.quantity("containerLogMaxSize", 10 * 1024 * 1024)
-    container_log_max_files: int = f.int32("containerLogMaxFiles", 5)
-    container_log_max_workers: int = f.int32("containerLogMaxWorkers", 1)
-    container_log_monitor_interval_s: float = f.duration("containerLogMonitorInterval", 10.0)
+    container_runtime_endpoint: f.TextOrDefault = "unix:///run/containerd/containerd.sock"
+    image_service_endpoint: str = ""
+    runtime_request_timeout_s: f.DurationOrDefault = 120.0
+    pod_logs_dir: f.PathOrDefault = str(POD_LOGS)
+    registry_pull_qps: f.Int32 = 5
+    registry_burst: f.Int32OrDefault = 10
+    serialize_image_pulls: bool = True
+    max_parallel_image_pulls: f.Int32 | None = None
+    image_pull_credentials_verification_policy: f.TextOrDefault = "NeverVerifyPreloadedImages"
+    preloaded_images_verification_allowlist: tuple[str, ...] = ()
+    crash_loop_back_off: CrashLoopBackOff = CrashLoopBackOff()
+    image_minimum_gc_age_s: f.DurationOrDefault = 120.0
+    image_maximum_gc_age_s: f.Duration = 0.0
+    image_gc_high_threshold_percent: f.Int32 = 85
+    image_gc_low_threshold_percent: f.Int32 = 80
+    container_log_max_size_bytes: f.Quantity = 10 * 1024 * 1024
+    container_log_max_files: f.Int32 = 5
+    container_log_max_workers: f.Int32 = 1
+    container_log_monitor_interval_s: f.DurationOrDefault = 10.0
     # Cgroups and resources.
-    cgroup_root: str = f.text("cgroupRoot")
-    cgroups_per_qos: bool = f.boolean("cgroupsPerQOS", True)
-    cgroup_driver: str = f.text("cgroupDriver", "cgroupfs")
-    fail_cgroup_v1: bool = f.boolean("failCgroupV1", True)
-    protect_kernel_defaults: bool = f.boolean("protectKernelDefaults", False)
-    fail_swap_on: bool = f.boolean("failSwapOn", True)
-    cpu_cfs_quota: bool = f.boolean("cpuCFSQuota", True)
-    cpu_cfs_quota_period_s: float = f.duration("cpuCFSQuotaPeriod", 0.1)
-    system_reserved: Mapping[str, str] = f.string_map("systemReserved")
-    kube_reserved: Mapping[str, str] = f.string_map("kubeReserved")
-    memory_throttling_factor: float = f.number("memoryThrottlingFactor", 0.9)
-    memory_swap: MemorySwap = f.struct("memorySwap", MemorySwap)
-    memory_reservation_policy: str = f.text("memoryReservationPolicy", "None")
-    pod_pids_limit: int = f.int64("podPidsLimit", -1)
-    enforce_node_allocatable: tuple[str, ...] = f.strings("enforceNodeAllocatable", ("pods",))
-    kube_reserved_cgroup: str = f.text("kubeReservedCgroup")
-    system_reserved_cgroup: str = f.text("systemReservedCgroup")
-    reserved_system_cpus: str = f.text("reservedSystemCPUs")
-    cpu_manager_policy: str = f.text("cpuManagerPolicy", "none")
-    cpu_manager_policy_options: Mapping[str, str] = f.string_map("cpuManagerPolicyOptions")
-    cpu_manager_reconcile_period_s: float = f.duration("cpuManagerReconcilePeriod", 10.0)
-    memory_manager_policy: str = f.text("memoryManagerPolicy", "None")
-    reserved_memory: tuple[MemoryReservation, ...] = f.structs("reservedMemory", MemoryReservation)
-    topology_manager_policy: str = f.text("topologyManagerPolicy", "none")
-    topology_manager_scope: str = f.text("topologyManagerScope", "container")
-    topology_manager_policy_options: Mapping[str, str] = f.string_map(
-        "topologyManagerPolicyOptions"
-    )
-    max_pods: int = f.int32("maxPods", 110, zero_is_default=True)
-    pods_per_core: int = f.int32("podsPerCore", 0)
+    cgroup_root: str = ""
+    cgroups_per_qos: bool = True
+    cgroup_driver: f.TextOrDefault = "cgroupfs"
+    fail_cgroup_v1: bool = True
+    protect_kernel_defaults: bool = False
+    fail_swap_on: bool = True
+    cpu_cfs_quota: bool = True
+    cpu_cfs_quota_period_s: f.DurationOrDefault = 0.1
+    system_reserved: Mapping[str, str] = f.EMPTY
+    kube_reserved: Mapping[str, str] = f.EMPTY
+    memory_throttling_factor: float = 0.9
+    memory_swap: MemorySwap = MemorySwap()
+    memory_reservation_policy: f.TextOrDefault = "None"
+    pod_pids_limit: f.Int64 = -1
+    enforce_node_allocatable: tuple[str, ...] = ("pods",)
+    kube_reserved_cgroup: str = ""
+    system_reserved_cgroup: str = ""
+    reserved_system_cpus: str = ""
+    cpu_manager_policy: f.TextOrDefault = "none"
+    cpu_manager_policy_options: Mapping[str, str] = f.EMPTY
+    cpu_manager_reconcile_period_s: f.DurationOrDefault = 10.0
+    memory_manager_policy: f.TextOrDefault = "None"
+    reserved_memory: tuple[MemoryReservation, ...] = ()
+    topology_manager_policy: f.TextOrDefault = "none"
+    topology_manager_scope: f.TextOrDefault = "container"
+    topology_manager_policy_options: Mapping[str, str] = f.EMPTY
+    max_pods: f.Int32OrDefault = 110
+    pods_per_core: f.Int32 = 0
     # Eviction: texts, which config/eviction_grammar.py parses. None: the file has no evictionHard;
     # `load_config` replaces that with the defaults (EVIC-006).
-    eviction_hard: Mapping[str, str] | None = f.string_map("evictionHard", None)
-    eviction_soft: Mapping[str, str] = f.string_map("evictionSoft")
-    eviction_soft_grace_period: Mapping[str, str] = f.string_map("evictionSoftGracePeriod")
-    eviction_minimum_reclaim: Mapping[str, str] = f.string_map("evictionMinimumReclaim")
-    eviction_pressure_transition_period_s: float = f.duration(
-        "evictionPressureTransitionPeriod", 300.0
-    )
-    eviction_max_pod_grace_period: int = f.int32("evictionMaxPodGracePeriod", 0)
-    merge_default_eviction_settings: bool = f.boolean("mergeDefaultEvictionSettings", False)
-    local_storage_capacity_isolation: bool = f.boolean("localStorageCapacityIsolation", True)
-    volume_stats_agg_period_s: float = f.duration("volumeStatsAggPeriod", 60.0)
-    kernel_memcg_notification: bool = f.boolean("kernelMemcgNotification", False)
+    eviction_hard: Mapping[str, str] | None = None
+    eviction_soft: Mapping[str, str] = f.EMPTY
+    eviction_soft_grace_period: Mapping[str, str] = f.EMPTY
+    eviction_minimum_reclaim: Mapping[str, str] = f.EMPTY
+    eviction_pressure_transition_period_s: f.DurationOrDefault = 300.0
+    eviction_max_pod_grace_period: f.Int32 = 0
+    merge_default_eviction_settings: bool = False
+    local_storage_capacity_isolation: bool = True
+    volume_stats_agg_period_s: f.DurationOrDefault = 60.0
+    kernel_memcg_notification: bool = False
     # Node object and API client.
-    register_node: bool = f.boolean("registerNode", True)
-    register_with_taints: tuple[Taint, ...] = f.structs("registerWithTaints", Taint)
-    enable_controller_attach_detach: bool = f.boolean("enableControllerAttachDetach", True)
-    node_status_update_frequency_s: float = f.duration("nodeStatusUpdateFrequency", 10.0)
-    node_status_report_frequency_s: float = f.duration("nodeStatusReportFrequency", 300.0)
-    node_lease_duration_seconds: int = f.int32("nodeLeaseDurationSeconds", 40, zero_is_default=True)
-    pod_cidr: str = f.text("podCIDR")
-    provider_id: str = f.text("providerID")
-    event_record_qps: int = f.int32("eventRecordQPS", 50)
-    event_burst: int = f.int32("eventBurst", 100, zero_is_default=True)
-    feature_gates: Mapping[str, bool] = f.bool_map("featureGates")
+    register_node: bool = True
+    register_with_taints: tuple[Taint, ...] = ()
+    enable_controller_attach_detach: bool = True
+    node_status_update_frequency_s: f.DurationOrDefault = 10.0
+    node_status_report_frequency_s: f.DurationOrDefault = 300.0
+    node_lease_duration_seconds: f.Int32OrDefault = 40
+    pod_cidr: str = ""
+    provider_id: str = ""
+    event_record_qps: f.Int32 = 50
+    event_burst: f.Int32OrDefault = 100
+    feature_gates: Mapping[str, bool] = f.EMPTY
     # Name resolution.
-    cluster_dns: tuple[str, ...] = f.strings("clusterDNS")
-    cluster_domain: str = f.text("clusterDomain")
-    resolv_conf: str = f.path("resolvConf", "/etc/resolv.conf", keeps_empty=True)
+    cluster_dns: tuple[str, ...] = ()
+    cluster_domain: str = ""
+    resolv_conf: f.Path = "/etc/resolv.conf"
     # Security.
-    seccomp_default: bool = f.boolean("seccompDefault", False)
-    user_namespaces: UserNamespaces | None = f.optional_struct("userNamespaces", UserNamespaces)
+    seccomp_default: bool = False
+    user_namespaces: UserNamespaces | None = None
 
-    single_process_oom_kill: bool | None = f.boolean("singleProcessOOMKill", None)
-    shutdown_grace_period_s: float = f.duration("shutdownGracePeriod", 0.0, keeps_zero=True)
-    shutdown_grace_period_critical_pods_s: float = f.duration(
-        "shutdownGracePeriodCriticalPods", 0.0, keeps_zero=True
-    )
-    shutdown_grace_period_by_pod_priority: tuple[ShutdownGracePeriodByPodPriority, ...] = f.structs(
-        "shutdownGracePeriodByPodPriority", ShutdownGracePeriodByPodPriority
-    )
-    node_status_max_images: int = f.int32("nodeStatusMaxImages", 50)
-    allowed_unsafe_sysctls: tuple[str, ...] = f.strings("allowedUnsafeSysctls")
+    single_process_oom_kill: bool | None = None
+    shutdown_grace_period_s: f.Duration = 0.0
+    shutdown_grace_period_critical_pods_s: f.Duration = 0.0
+    shutdown_grace_period_by_pod_priority: tuple[ShutdownGracePeriodByPodPriority, ...] = ()
+    node_status_max_images: f.Int32 = 50
+    allowed_unsafe_sysctls: tuple[str, ...] = ()
     # What others see of it.
-    logging: Logging = f.struct("logging", Logging)
-    tracing: Tracing | None = f.optional_struct("tracing", Tracing)
+    logging: Logging = Logging()
+    tracing: Tracing | None = None
 
     # What this process may use, what it tells, and what has no effect (`not_acted_on`).
-    tls_curve_preferences: tuple[int, ...] = f.ints("tlsCurvePreferences")
-    rotate_certificates: bool = f.boolean("rotateCertificates", False)
-    server_tls_bootstrap: bool = f.boolean("serverTLSBootstrap", False)
-    enable_contention_profiling: bool = f.boolean("enableContentionProfiling", False)
-    enable_debug_flags_handler: bool = f.boolean("enableDebugFlagsHandler", True)
-    enable_system_log_query: bool = f.boolean("enableSystemLogQuery", False)
-    oom_score_adj: int = f.int32("oomScoreAdj", -999)
-    streaming_connection_idle_timeout_s: float = f.duration(
-        "streamingConnectionIdleTimeout", 14400.0
-    )
-    kubelet_cgroups: str = f.text("kubeletCgroups")
-    system_cgroups: str = f.text("systemCgroups")
-    qos_reserved: Mapping[str, str] = f.string_map("qosReserved")
-    hairpin_mode: str = f.text("hairpinMode", "promiscuous-bridge")
-    run_once: bool = f.boolean("runOnce", False)
-    max_open_files: int = f.int64("maxOpenFiles", 1_000_000)
-    content_type: str = f.text("contentType", "application/vnd.kubernetes.protobuf")
-    kube_api_qps: int = f.int32("kubeAPIQPS", 50)
-    kube_api_burst: int = f.int32("kubeAPIBurst", 100, zero_is_default=True)
-    make_iptables_util_chains: bool = f.boolean("makeIPTablesUtilChains", True)
-    iptables_masquerade_bit: int = f.int32("iptablesMasqueradeBit", 14)
-    iptables_drop_bit: int = f.int32("iptablesDropBit", 15)
-    config_map_and_secret_change_detection_strategy: str = f.text(
-        "configMapAndSecretChangeDetectionStrategy", "Watch"
-    )
-    show_hidden_metrics_for_version: str = f.text("showHiddenMetricsForVersion")
-    volume_plugin_dir: str = f.path(
-        "volumePluginDir", "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/"
-    )
+    tls_curve_preferences: tuple[f.Int32, ...] = ()
+    rotate_certificates: bool = False
+    server_tls_bootstrap: bool = False
+    enable_contention_profiling: bool = False
+    enable_debug_flags_handler: bool = True
+    enable_system_log_query: bool = False
+    oom_score_adj: f.Int32 = -999
+    streaming_connection_idle_timeout_s: f.DurationOrDefault = 14400.0
+    kubelet_cgroups: str = ""
+    system_cgroups: str = ""
+    qos_reserved: Mapping[str, str] = f.EMPTY
+    hairpin_mode: f.TextOrDefault = "promiscuous-bridge"
+    run_once: bool = False
+    max_open_files: f.Int64 = 1_000_000
+    content_type: f.TextOrDefault = "application/vnd.kubernetes.protobuf"
+    kube_api_qps: f.Int32 = 50
+    kube_api_burst: f.Int32OrDefault = 100
+    make_iptables_util_chains: bool = True
+    iptables_masquerade_bit: f.Int32 = 14
+    iptables_drop_bit: f.Int32 = 15
+    config_map_and_secret_change_detection_strategy: f.TextOrDefault = "Watch"
+    show_hidden_metrics_for_version: str = ""
+    volume_plugin_dir: f.PathOrDefault = "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/"

@@ -7,11 +7,13 @@ validation_reserved_memory.go; cmd/kubelet/app/server.go: run.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from msgspec.structs import replace
+
 from kubeobjects.quantity import QuantityError, parse_nano
+from kubeobjects.resource_names import HUGE_PAGES
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.model.cpuset import parse_cpuset
 
@@ -45,7 +47,7 @@ def _reserved_memory(config: KubeletConfiguration) -> Iterator[str]:
     for entry in config.reserved_memory:
         for name, text in entry.limits.items():
             node = entry.numa_node
-            if name != "memory" and not name.startswith("hugepages-"):
+            if name != "memory" and not name.startswith(HUGE_PAGES):
                 yield (
                     f'the limit type "{name}" for NUMA node {node} is not supported, '
                     "only [memory hugepages-<HugePageSize>] is accepted"

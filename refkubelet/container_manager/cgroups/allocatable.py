@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kubeobjects.quantity import NANO, Form, Quantity, format_decimal_nano, parse_nano
+from kubeobjects.resource_names import HUGE_PAGES
 from refkubelet.config.eviction_grammar import parse_thresholds
-from refkubelet.model.cgroups.limits import HUGEPAGES
 
 Amounts = Mapping[str, int]
 RESERVED_BY_SIGNAL: Final = {"memory.available": "memory", "nodefs.available": "ephemeral-storage"}
@@ -51,7 +51,7 @@ def allocatable_of(capacity: Amounts, reserved: Sequence[Amounts]) -> dict[str, 
     """The allocatable resources of the Node object. `reserved`: with the eviction thresholds. The
     memory of huge pages is subtracted from `memory`."""
     result = enforced(capacity, reserved)
-    pages = sum(amount for name, amount in capacity.items() if name.startswith(HUGEPAGES))
+    pages = sum(amount for name, amount in capacity.items() if name.startswith(HUGE_PAGES))
     if "memory" in result:
         result["memory"] = max(0, result["memory"] - pages)
     return result
@@ -72,6 +72,6 @@ def impossible_reservation(capacity: Amounts, reserved: Sequence[Amounts]) -> st
 
 def shown(name: str, amount: int) -> str:
     """An amount as a quantity of the API: bytes in powers of 1024, others decimal."""
-    if name in ("memory", "ephemeral-storage") or name.startswith(HUGEPAGES):
+    if name in ("memory", "ephemeral-storage") or name.startswith(HUGE_PAGES):
         return str(Quantity(amount, Form.BINARY))
     return format_decimal_nano(amount)

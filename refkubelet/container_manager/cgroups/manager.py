@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kubeobjects.pods.qos import QosClass
 from refkubelet.container_manager.cgroups.allocatable import enforced
 from refkubelet.container_manager.cgroups.node_config import NodeCgroups, ReservedCgroup
 from refkubelet.container_manager.cgroups.orphans import Orphans
@@ -42,7 +43,6 @@ from refkubelet.model.cgroups.values import (
 )
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
-from refkubelet.model.qos import QosClass
 from simclock import Clock
 
 log = logging.getLogger(__name__)

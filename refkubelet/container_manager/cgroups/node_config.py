@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from kubeobjects.topology import MachineTopology
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import (
     Amounts,
@@ -16,7 +17,7 @@ from refkubelet.container_manager.cgroups.allocatable import (
     impossible_reservation,
     parsed,
 )
-from refkubelet.host.machine import MachineTopology, page_sizes
+from refkubelet.host.machine import page_sizes
 from refkubelet.model.cgroups.limits import Version
 from refkubelet.model.cgroups.names import SYSTEMD, CgroupName, cgroup_path, node_cgroup, pod_cgroup
 from refkubelet.model.cgroups.values import PodCgroupSettings

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
+from kubeobjects.golang.strconv import quoted_list
 from refkubelet.container_manager.cgroups.removal import (
     CgroupError,
     reason,
@@ -74,15 +75,15 @@ class CgroupTree:
             trees = [m for c, m in self._mounts.items() if c in NEEDED_V1]
             missing = [str(m / path[1:]) for m in trees if not (m / path[1:]).exists()]
             if missing:
-                return f"cgroup {quoted(name)} has some missing paths: {', '.join(missing)}"
+                return f"cgroup {quoted_list(name)} has some missing paths: {', '.join(missing)}"
             return None
         try:
             controllers = _controllers_of(self._root / path[1:])
         except OSError as error:
-            return f"could not read controllers for cgroup {quoted(name)}: {reason(error)}"
+            return f"could not read controllers for cgroup {quoted_list(name)}: {reason(error)}"
         missing = sorted(c for c in self.controllers if c in NEEDED_V2 and c not in controllers)
         if missing:
-            return f"cgroup {quoted(name)} has some missing controllers: {', '.join(missing)}"
+            return f"cgroup {quoted_list(name)} has some missing controllers: {', '.join(missing)}"
         return None
 
     def exists(self, name: CgroupName) -> bool:
@@ -254,11 +255,6 @@ class CgroupTree:
         """The cgroup's directory in every tree."""
         path = self.path(name)[1:]
         return [tree / path for tree in self._trees]
-
-
-def quoted(name: CgroupName) -> str:
-    """The name as upstream's messages quote it."""
-    return "[" + " ".join(f'"{word}"' for word in name) + "]"
 
 
 def shown(name: CgroupName) -> str:

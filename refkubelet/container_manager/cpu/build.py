@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from kubeobjects.golang.strconv import quoted
+from kubeobjects.topology import MachineTopology
 from refkubelet.checkpoints.state_file import StateFile
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cpu.manager import CpuManager
@@ -27,7 +28,6 @@ from refkubelet.container_manager.cpu.topology import CpuTopology, cpu_topology
 from refkubelet.container_manager.providers.active import ActiveContainers
 from refkubelet.container_manager.providers.hints import Affinities
 from refkubelet.container_manager.topology.policies import SINGLE_NUMA_NODE
-from refkubelet.host.machine import MachineTopology
 from refkubelet.model.cpuset import CpuSet, format_cpuset, parse_cpuset
 from refkubelet.telemetry.node_metrics import ExclusiveMetrics
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from refkubelet.host.machine import MachineTopology
+from kubeobjects.topology import MachineTopology
 from refkubelet.model.cpuset import CpuSet
 
 Level = Literal["core", "cache", "node", "socket"]

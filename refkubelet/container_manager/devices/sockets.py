@@ -8,22 +8,19 @@ CleanupPluginDirectory.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import stat
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
 
-from kubeobjects.golang.grpc_deadlines import within_deadline
 from refkubelet.container_manager.devices.plugins import PluginError, Register
+from refkubelet.host.plugin_socket import PluginSocket, dialled
 from refkubelet.host.untrusted_files import looked_at
 from refkubelet.model.names import UnsafeNameError, safe_path
 
 log = logging.getLogger(__name__)
 
 KUBELET_SOCKET: Final = "kubelet.sock"
-DIAL_LIMIT_S: Final = 10.0
 DIRECTORY_MODE: Final = 0o750
 
 
@@ -61,15 +58,10 @@ class PluginSockets:
         return await self.connect_at(str(path))
 
     async def connect_at(self, path: str) -> PluginSocket:
-        """Connect to the plugin at that socket. Raises OSError if none listens within
-        `DIAL_LIMIT_S`."""
-        try:
-            async with asyncio.timeout(DIAL_LIMIT_S):
-                _, writer = await asyncio.open_unix_connection(path)
-        except TimeoutError:
-            raise OSError(0, "context deadline exceeded", path) from None
-        writer.close()
-        return PluginSocket(Path(path))
+        """Connect to the plugin at that socket. Raises OSError, as `dialled`."""
+        from kubecri.deviceplugin.api_pb2_grpc import DevicePluginStub
+
+        return await dialled(path, DevicePluginStub)
 
     async def close(self) -> None:
         """Listen no more, and remove the socket."""
@@ -104,30 +96,3 @@ def remove_sockets(directory: Path) -> None:
                 path.unlink()
             except OSError as error:
                 log.error("cannot remove the socket %s: %s", path, error)
-
-
-class PluginSocket:
-    """A `PluginConnection` over a unix socket."""
-
-    def __init__(self, path: Path) -> None:
-        import grpc.aio
-        from kubecri.deviceplugin import api_pb2_grpc
-
-        self._channel = grpc.aio.insecure_channel(
-            f"unix:{path}",
-            options=[("grpc.default_authority", "localhost"), ("grpc.enable_http_proxy", 0)],
-        )
-        self._stub = api_pb2_grpc.DevicePluginStub(self._channel)
-
-    async def call(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any:
-        answer = getattr(self._stub, method)(request, timeout=timeout_s)
-        return await within_deadline(answer, timeout_s)
-
-    async def stream(
-        self, method: str, request: Any, *, timeout_s: float | None = None
-    ) -> AsyncIterator[Any]:
-        async for answer in getattr(self._stub, method)(request, timeout=timeout_s):
-            yield answer
-
-    async def close(self) -> None:
-        await self._channel.close()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from kubeobjects.golang.strconv import quoted
+from kubeobjects.topology import MachineTopology
 from refkubelet.checkpoints.state_file import StateFile
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import parsed
@@ -25,7 +26,6 @@ from refkubelet.container_manager.memory.state import MemoryState
 from refkubelet.container_manager.memory.static import checked
 from refkubelet.container_manager.providers.active import ActiveContainers
 from refkubelet.container_manager.providers.hints import Affinities
-from refkubelet.host.machine import MachineTopology
 from refkubelet.telemetry.node_metrics import ExclusiveMetrics
 
 NONE: Final = "None"

@@ -9,15 +9,13 @@ getPodRequestedResources.
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
 
 from kubeobjects.quantity import NANO
+from kubeobjects.resource_names import HUGE_PAGES
 from refkubelet.container_manager.memory.state import MEMORY
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.qos import qos_class
 from refkubelet.model.resources import container_requests, has_pod_level_resources, peak
-
-HUGEPAGES: Final = "hugepages-"
 
 
 def pinned_memory(pod: Pod, container: Container) -> dict[str, int]:
@@ -46,5 +44,5 @@ def _memory(container: Container) -> dict[str, int]:
     return {
         name: amount // NANO
         for name, amount in sorted(container_requests(container).items(), reverse=True)
-        if name == MEMORY or name.startswith(HUGEPAGES)
+        if name == MEMORY or name.startswith(HUGE_PAGES)
     }

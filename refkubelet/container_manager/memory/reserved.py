@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from kubeobjects.golang.strconv import quoted
 from kubeobjects.quantity import NANO
+from kubeobjects.resource_names import HUGE_PAGES
+from kubeobjects.topology import NumaNode
 from refkubelet.container_manager.cgroups.allocatable import shown
 from refkubelet.container_manager.memory.state import MEMORY, MemoryTable, NodeMemory, Nodes
-from refkubelet.host.machine import NumaNode
-from refkubelet.model.cgroups.limits import HUGEPAGES, page_resource
+from refkubelet.model.cgroups.limits import page_resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def _check(
 
 def _kinds(names: Iterable[str]) -> list[str]:
     return sorted(
-        {name for name in names if name == MEMORY or name.startswith(HUGEPAGES)}, reverse=True
+        {name for name in names if name == MEMORY or name.startswith(HUGE_PAGES)}, reverse=True
     )
 
 

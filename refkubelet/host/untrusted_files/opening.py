@@ -56,6 +56,14 @@ def read_whole(path: str | os.PathLike[str], limit_bytes: int, *, follow_links: 
         os.close(place)
 
 
+def holds(path: str, data: bytes) -> bool:
+    """Whether the file holds exactly these bytes; a link does not."""
+    try:
+        return read_whole(path, len(data), follow_links=False) == data
+    except OSError:
+        return False
+
+
 def open_regular(path: str, flags: int) -> int:
     """`os.open` for an opener of `open`: no link, nothing but a regular file, no wait. With O_CREAT
     one is made, with mode 0600, where nothing is. Raises OSError."""

@@ -8,10 +8,11 @@ from typing import Any, Final
 from kubecri.v1 import api_pb2 as cri
 
 from kubeobjects.quantity import parse_nano
+from kubeobjects.topology import page_size_name
 from refkubelet.kuberuntime.common.runtime_options import ResourceOptions
 from refkubelet.kuberuntime.config.memory import SWAP_FILE, protection, swap_allowance_bytes
 from refkubelet.model.cgroups.cpu_shares import cpu_quota_us, cpu_shares, in_bytes, millicores
-from refkubelet.model.cgroups.limits import page_bytes, page_size_name
+from refkubelet.model.cgroups.limits import page_bytes
 from refkubelet.model.cpuset import ANYWHERE, Placement
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import containers, is_critical, is_sidecar

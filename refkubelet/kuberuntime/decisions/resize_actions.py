@@ -17,10 +17,10 @@ import msgspec
 from lightkube.models.core_v1 import ResourceRequirements
 
 from kubeobjects.quantity import NANO, format_binary, format_decimal_nano, parse_nano
+from kubeobjects.resource_names import COMPUTE
 from refkubelet.cri.records import ContainerState, RuntimePodStatus
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_sidecar
-from refkubelet.model.resources import COMPUTE
 
 MEMORY: Final = "memory"
 CPU: Final = "cpu"

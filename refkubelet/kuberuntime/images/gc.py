@@ -15,10 +15,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kubeobjects.golang.duration import format_duration
+from kubeobjects.golang.errors import aggregate
+from kubeobjects.machine import FilesystemStats
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.target import CriCallError
 from refkubelet.failures import log_failure
-from refkubelet.host.machine import FilesystemStats, Machine
+from refkubelet.host.machine import Machine
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.images.choice import (
     ImageGcPolicy,
@@ -31,7 +33,6 @@ from refkubelet.kuberuntime.images.choice import (
     unused,
     used_percent,
 )
-from refkubelet.kuberuntime.images.pulls import aggregate
 from refkubelet.telemetry.spans import IMAGES
 
 log = logging.getLogger(__name__)

@@ -9,13 +9,14 @@ Upstream: pkg/kubelet/images/puller.go, helpers.go; kuberuntime/kuberuntime_imag
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
 
+from kubeobjects.golang.errors import aggregate
 from kubeobjects.golang.strconv import quoted
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.target import INVALID_ANSWER, CriCallError
@@ -126,13 +127,3 @@ def pull_error_text(error: CriCallError, image: str) -> str:
     if error.code == INVALID_ANSWER:
         return f"imageRef of image {quoted(image)} is not set"
     return error.text
-
-
-def aggregate(errors: Iterable[str]) -> str:
-    """Several errors as one text, equal ones once.
-
-    >>> aggregate(["a"]), aggregate(["a", "b", "a"]), aggregate(["a", "a"])
-    ('a', '[a, b]', 'a')
-    """
-    distinct = list(dict.fromkeys(errors))
-    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"

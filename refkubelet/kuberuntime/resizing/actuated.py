@@ -17,13 +17,13 @@ from lightkube.models.core_v1 import ResourceRequirements
 from msgspec.structs import replace
 
 from kubeobjects.quantity import parse_nano
+from kubeobjects.resource_names import COMPUTE
 from refkubelet.allocation.resources import PodResources, canonical_resources
 from refkubelet.allocation.state import ACTUATED_FILE, ResourceState
 from refkubelet.cri.records import ContainerRecord, RuntimePodStatus
 from refkubelet.kuberuntime.decisions.resize_actions import ComputeAmounts, amounts_of
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import bare_container_id, containers, uid
-from refkubelet.model.resources import COMPUTE
 
 
 class ActuatedResources:

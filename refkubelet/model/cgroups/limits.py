@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from kubeobjects.quantity import QuantityError, parse_integer
+from kubeobjects.resource_names import HUGE_PAGES
+from kubeobjects.topology import page_size_name
 from refkubelet.model.cgroups.cpu_shares import NO_QUOTA, cpu_weight, in_bytes
 
 Version = Literal[1, 2]
 UNBOUNDED_HUGEPAGES: Final = 1 << 62
 """The limit of cgroups above pods, in bytes (CG-025, CG-026)."""
-HUGEPAGES: Final = "hugepages-"
 _DEFAULT_PERIOD_US: Final = 100_000
 
 
@@ -126,25 +127,13 @@ def _hugepages(config: ResourceConfig, page_sizes: Sequence[int], suffix: str) -
         yield Write("hugetlb", f"hugetlb.{name}.rsvd.{suffix}", text, optional=True)
 
 
-def page_size_name(page_bytes: int) -> str:
-    """A page size as the kernel names it in files.
-
-    >>> [page_size_name(n << 10) for n in (64, 2048, 1048576)]
-    ['64KB', '2MB', '1GB']
-    """
-    for unit, power in (("GB", 30), ("MB", 20)):
-        if page_bytes >= 1 << power:
-            return f"{page_bytes >> power}{unit}"
-    return f"{page_bytes >> 10}KB"
-
-
 def page_resource(page_bytes: int) -> str:
     """The resource's name in pods and nodes.
 
     >>> page_resource(2 << 20)
     'hugepages-2Mi'
     """
-    return f"{HUGEPAGES}{page_size_name(page_bytes).replace('B', 'i')}"
+    return f"{HUGE_PAGES}{page_size_name(page_bytes).replace('B', 'i')}"
 
 
 def hugepages_of(amounts: Mapping[str, int]) -> dict[int, int]:
@@ -167,8 +156,8 @@ def page_bytes(resource: str) -> int | None:
     >>> page_bytes("hugepages-2Mi"), page_bytes("hugepages-2048Ki"), page_bytes("cpu")
     (2097152, 2097152, None)
     """
-    if not resource.startswith(HUGEPAGES):
+    if not resource.startswith(HUGE_PAGES):
         return None
     with suppress(QuantityError):
-        return parse_integer(resource.removeprefix(HUGEPAGES))
+        return parse_integer(resource.removeprefix(HUGE_PAGES))
     return None

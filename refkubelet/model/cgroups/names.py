@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from posixpath import normpath
 from typing import Final
 
+from kubeobjects.pods.qos import QosClass
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
-from refkubelet.model.qos import QosClass, qos_class
+from refkubelet.model.qos import qos_class
 
 CgroupName = tuple[str, ...]
 

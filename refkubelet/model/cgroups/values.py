@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kubeobjects.pods.qos import QosClass
+from kubeobjects.resource_names import COMPUTE
 from refkubelet.model.cgroups.cpu_shares import (
     MIN_SHARES,
     NO_QUOTA,
@@ -22,14 +24,8 @@ from refkubelet.model.cgroups.cpu_shares import (
 from refkubelet.model.cgroups.limits import UNBOUNDED_HUGEPAGES, ResourceConfig, hugepages_of
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_sidecar
-from refkubelet.model.qos import QosClass, qos_class
-from refkubelet.model.resources import (
-    COMPUTE,
-    container_limits,
-    pod_level,
-    pod_limits,
-    pod_requests,
-)
+from refkubelet.model.qos import qos_class
+from refkubelet.model.resources import container_limits, pod_level, pod_limits, pod_requests
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, TypeVar
 
 from refkubelet.model.objects import ContainerStatus, PodStatus
 from refkubelet.server.common.exchange import Answer, Request, text
+from simclock.clock import EPOCH
 
 T = TypeVar("T")
 ALL: Final = "All"
-BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 STREAMS: Final = (ALL, "Stdout", "Stderr")
 SPLIT_STREAMS: Final = "PodLogsQuerySplitStreams"
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+\Z")
@@ -114,7 +114,7 @@ def _integer(value: str) -> int:
 
 def _time(value: str) -> datetime:
     if value in ("", "null"):
-        return BEGINNING
+        return EPOCH
     if "T" not in value or len(value) < len("2006-01-02T15:04:05Z"):
         raise ValueError(value)
     time = datetime.fromisoformat(value)

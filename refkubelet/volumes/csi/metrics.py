@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from kubecri.csi import api_pb2 as api
 
+from kubeobjects.machine import FilesystemStats
 from refkubelet.host.disk_use import DiskUse, VolumeSize
-from refkubelet.host.machine import FilesystemStats
 from refkubelet.volumes.csi.client import CsiClient, CsiError
 
 GET_VOLUME_STATS: Final = "GET_VOLUME_STATS"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from kubeobjects.machine import FilesystemStats
 from refkubelet.host.disk_use import DiskUse
-from refkubelet.host.machine import FilesystemStats
 from refkubelet.stats.volumes import VolumeStats
 from refkubelet.telemetry.metrics import Numbers, Values
 

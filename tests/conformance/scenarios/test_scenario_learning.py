@@ -18,7 +18,7 @@ from conformance.registry import Case, Level
 from conformance.scenarios.case import case_of
 from conformance.scenarios.play.playing import Player
 from conformance.scenarios.reading import load_scenario, read_scenario
-from fakecri.scripts.values import parse_yaml
+from kubeobjects.strict.values import parse_yaml
 
 RECORDED = """\
 id: recorded

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.cli import main
 from conformance.scenarios.reading import load_scenario, load_scenarios
-from fakecri.errors import ScriptError
+from kubeobjects.strict.errors import ScriptError
 
 GOOD = """\
 id: my-bug
@@ -43,7 +43,7 @@ def test_the_good_one_is_good(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("there", "instead", "told"),
     [
-        ("title:", "titel:", "1:1: key 'title' is missing, wanted a string"),
+        ("title:", "titel:", "1:1: key 'title' is missing, wanted a text"),
         ("title:", "titel:", "2:1: unknown key 'titel', wanted one of: id,"),
         ("  - mark: applied", "  - advance: 5x",
          "7:14: steps[1].advance: wanted seconds: 2, 1.5s, 500ms, 5m or 1h; got '5x'"),

@@ -14,7 +14,7 @@ from conformance.harness.runs.known import with_known_bugs
 from conformance.harness.runs.virtual import run_virtual_case
 from conformance.scenarios.case import case_of
 from conformance.scenarios.reading import read_scenario
-from fakecri.scripts.values import parse_yaml
+from kubeobjects.strict.values import parse_yaml
 
 HEAD = "id: tried\ntitle: It is tried\n"
 RUNS = """\

@@ -16,7 +16,7 @@ from conformance.scenarios.reading import read_scenario
 from conformance.scenarios.shape.conditions import KINDS
 from conformance.scenarios.shape.scenario import Scenario
 from conformance.scenarios.shape.steps import WORDS
-from fakecri.scripts.values import parse_yaml, read_yaml
+from kubeobjects.strict.values import parse_yaml, read_yaml
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "conformance/scenario.schema.json").read_text())
 PAGE = (ROOT / "docs/scenarios.md").read_text()

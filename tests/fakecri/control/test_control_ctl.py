@@ -155,7 +155,10 @@ MISTAKES = [
         "faults[0].on: CRI v1 has no method 'Verion'; did you mean Version?",
     ),
     (["fault", "Version", "hang: {}"], "unknown key 'hang'"),
-    (["behave", "exits: {code: x}"], "exits.code: wanted a whole number from 0 to 255, got 'x'"),
+    (
+        ["behave", "exits: {code: x}"],
+        "exits.code: wanted a whole number from 0 to 255, got the text 'x'",
+    ),
     (["kill", "--container", "nobody"], "no running container (container='nobody')"),
     (["release", "77"], "no rule '77'; GET /v1/rules (ctl rules) shows them"),
     (["add", "/nowhere.yaml"], "cannot read /nowhere.yaml"),

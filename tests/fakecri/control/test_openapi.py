@@ -22,7 +22,7 @@ from fakecri.control.bodies import ACTIONS
 from fakecri.control.http import Request
 from fakecri.control.openapi import openapi
 from fakecri.control.routes import ROUTES
-from fakecri.scripts.values import parse_yaml
+from kubeobjects.strict.values import parse_yaml
 
 DOCUMENT = openapi(ROUTES)
 PAGE = (ROOT / "docs/fakecri/from-a-shell.md").read_text()

@@ -31,7 +31,7 @@ from fakecri.recording.call_log import CallLog
 from fakecri.recording.learning import learned_script
 from fakecri.recording.recorded import RecordError, exchanges, read_record
 from fakecri.scripts.script import apply_script, read_script
-from fakecri.scripts.values import parse_yaml
+from kubeobjects.strict.values import parse_yaml
 from simclock import run_virtual
 
 POD = pod_config("shop")

@@ -170,12 +170,12 @@ def test_it_is_too_late_for_a_fake_that_runs() -> None:
     ("text", "message"),
     [
         ("runtime: {pod_network: nonsense}", ":1:24: runtime.pod_network: wanted a range such as"),
-        ("runtime: {cgroup_driver: cgroup}", "got 'cgroup'; did you mean cgroupfs?"),
+        ("runtime: {cgroup_driver: cgroup}", "got the text 'cgroup'; did you mean cgroupfs?"),
         ("runtime: {keep_events: -1}", ":1:24: runtime.keep_events: wanted seconds from 0"),
         ("node: {memory: 1Gb}", ":1:16: node.memory: wanted bytes: 4096, 64Mi, 1Gi, ...; got"),
         ("node: {cpus: 2, layout: {}}", ":1:14: node.cpus: wanted cpus or layout, got both"),
         ("node: {address: here}", ":1:17: node.address: wanted an IP address, got 'here'"),
-        ("node: {cgroup_version: 3}", "node.cgroup_version: wanted one of 1, 2, got '3'"),
+        ("node: {cgroup_version: 3}", "node.cgroup_version: wanted one of 1, 2, got the number 3"),
         ("node: {layout: {cores: 3, nodes_per_socket: 2}}", ":1:7: node: "),
     ],
 )

@@ -74,7 +74,7 @@ def test_a_script_means_what_the_python_words_mean(tmp_path: Path) -> None:
         ("a: 1\n---\nb: 2", "script.yaml:2:1: no valid YAML"),
         ("image: []", ":1:1: unknown key 'image', wanted one of: runtime, node, images"),
         ("images: []\nimages: []", ":2:1: key 'images' is given twice"),
-        ("images: busybox", ":1:9: images: wanted a list, got 'busybox'"),
+        ("images: busybox", ":1:9: images: wanted a list of texts, got the text 'busybox'"),
         (
             "images:\n- [x]",
             ":2:3: images[0]: wanted an image, such as localhost/busybox:1, got a list",
@@ -87,7 +87,8 @@ def test_a_script_means_what_the_python_words_mean(tmp_path: Path) -> None:
         ("behaviors:\n- exit: {}", ":2:3: behaviors[0]: unknown key 'exit', wanted one of: exits,"),
         (
             "behaviors:\n- exits:\n    code: one",
-            ":3:11: behaviors[0].exits.code: wanted a whole number from 0 to 255, got 'one'",
+            ":3:11: behaviors[0].exits.code: wanted a whole number from 0 to 255, "
+            "got the text 'one'",
         ),
         (
             "behaviors:\n- exits:\n    codes: 1",
@@ -95,9 +96,12 @@ def test_a_script_means_what_the_python_words_mean(tmp_path: Path) -> None:
         ),
         (
             "behaviors:\n- exits: 1",
-            ":2:10: behaviors[0].exits: wanted a mapping or a list, got '1'",
+            ":2:10: behaviors[0].exits: wanted a mapping or a list of mappings, got the number 1",
         ),
-        ("behaviors:\n- {exits: {}, attempt: x}", "attempt: wanted a whole number, got 'x'"),
+        (
+            "behaviors:\n- {exits: {}, attempt: x}",
+            "attempt: wanted a whole number, got the text 'x'",
+        ),
         (
             "faults:\n- hangs: {}",
             ":2:3: faults[0]: key 'on' is missing, wanted the name of a CRI method",
@@ -118,13 +122,13 @@ def test_a_script_means_what_the_python_words_mean(tmp_path: Path) -> None:
             "behaviors:\n- exits: {}\n  times: 0",
             ":3:10: behaviors[0].times: wanted a whole number from 1",
         ),
-        ("behaviors:\n- {exits: {}, first_attempts: -1}", "whole number from 1, got '-1'"),
+        ("behaviors:\n- {exits: {}, first_attempts: -1}", "whole number from 1, got the number -1"),
         ("faults:\n- {on: Version, nth: 0, hangs: {}}", "nth: wanted a whole number from 1"),
         (
             "faults:\n- {on: Version, hangs: {times: 0}}",
             "hangs.times: wanted a whole number from 1",
         ),
-        ("registry: [a]", ":1:11: registry: wanted a mapping, got a list"),
+        ("registry: [a]", ":1:11: registry: wanted a mapping of texts to mappings, got a list"),
         ("registry:\n  a:1: {pulls_s: 1}", ":2:9: registry.a:1: unknown key 'pulls_s', wanted one"),
         ("registry:\n  a:1: {credentials: [me]}", "wanted [user, password], got 1 items"),
         ("registry:\n  a:1: {stop_signal: HUPP}", ":2:8: registry.a:1: 'HUPP' is no signal"),
@@ -133,7 +137,7 @@ def test_a_script_means_what_the_python_words_mean(tmp_path: Path) -> None:
         ("forwards:\n- {port: 80}", ":2:3: forwards[0]: key 'to' is missing"),
         (
             "forwards:\n- {port: 70000, to: 1}",
-            "forwards[0].port: wanted a whole number from 0 to 65535, got '70000'",
+            "forwards[0].port: wanted a whole number from 0 to 65535, got the number 70000",
         ),
         ("forwards:\n- {port: 80, to: nowhere}", "forwards[0].to: wanted a port, 'host:port'"),
     ],

@@ -14,7 +14,7 @@ from kubecri.v1.api_pb2_grpc import RuntimeServiceStub
 from runtime_calls import container_config, pod_config
 
 import fakecri
-from fakecri.errors import ScriptError
+from kubeobjects.strict.errors import ScriptError
 from simclock import RealClock
 
 

@@ -18,8 +18,8 @@ from fakecri.cli import main
 from fakecri.scripts import behavior_shapes
 from fakecri.scripts.behavior_shapes import Behaviors
 from fakecri.scripts.script import ScriptError, read_script
-from fakecri.scripts.values import parse_yaml
 from fakecri.serving.check import schema_text
+from kubeobjects.strict.values import parse_yaml
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "fakecri/script.schema.json").read_text())
 PAGE = (ROOT / "docs/fakecri/script-file.md").read_text()

@@ -8,8 +8,8 @@ from pods import IMAGE
 
 from fakekubeapi import FakeApi
 from fakekubeapi.resources.pods.admission import admit_pod
-from fakekubeapi.resources.pods.qos import qos_class
 from kubeobjects.pods.defaults import default_pod
+from kubeobjects.pods.qos import qos_class
 
 pytestmark = pytest.mark.virtual_time
 
@@ -90,6 +90,8 @@ FULL = {"cpu": "1", "memory": "1Gi"}
         ([amounts({"cpu": "1000m", "memory": "1024Mi"}, FULL)], "Guaranteed"),
         ([amounts({"cpu": "1"}, {"cpu": "1"})], "Burstable"),
         ([amounts(FULL, FULL), amounts({}, {})], "Burstable"),
+        ([amounts({**FULL, "cpu": "0"}, FULL)], "Burstable"),
+        ([amounts({"cpu": "x"}, {"memory": "y"})], "BestEffort"),
     ],
 )
 def test_qos_class(containers: list[Any], expected: str) -> None:

@@ -10,10 +10,10 @@ from typing import Any, Final
 from record_yaml import KEPT
 from yaml_texts import ALIASES, texts
 
-from fakecri.errors import ScriptError
-from fakecri.scripts.values import parse_yaml
 from fakekubeapi.bodies import decode_yaml
 from fakekubeapi.errors import StatusError
+from kubeobjects.strict.errors import ScriptError
+from kubeobjects.strict.values import parse_yaml
 from kubeobjects.yaml.document import YamlError, read_yaml
 
 LINES: Final = [json.loads(line) for line in KEPT.read_text().split("\n") if line]

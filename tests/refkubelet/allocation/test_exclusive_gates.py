@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from refkubelet.allocation.feasibility import ResizeLimits
 from refkubelet.config import parse_config

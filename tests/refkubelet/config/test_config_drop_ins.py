@@ -92,8 +92,8 @@ def test_mistakes_of_all_drop_ins_are_told_by_file_and_line(node: Node) -> None:
     one = node.drop("a.conf", "maxPods: many\n")
     two = node.drop("b.conf", "port: 1\nfailSwapOn: 3\n")
     assert node.complaints() == [
-        f"{one}:3: maxPods: wanted an integer of 32 bits, found the text 'many'",
-        f"{two}:4: failSwapOn: wanted true or false, found the number 3",
+        f"{one}:3: maxPods: wanted an integer of 32 bits, got the text 'many'",
+        f"{two}:4: failSwapOn: wanted true or false, got the number 3",
     ]
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import inspect
 
+from kubeobjects.strict.reader import type_of
 from refkubelet.cli import _parser
 from refkubelet.command_flags import (
     IGNORED,
@@ -19,7 +20,6 @@ from refkubelet.command_flags import (
 )
 from refkubelet.config import ConfigError, Given, KubeletConfiguration, load_config
 from refkubelet.config.flags import with_flags
-from refkubelet.config.schema.fields import Kind, info_of
 from refkubelet.config.schema.kubelet_config import MemoryReservation, Taint
 from refkubelet.daemon import configuration
 
@@ -174,11 +174,10 @@ def test_names_of_flags_may_have_underscores_CFG_010(word: str, wanted: str) -> 
 
 def test_every_flag_has_a_field_that_it_can_set() -> None:
     for flag, field in FIELDS.items():
-        schema: Any = KubeletConfiguration
+        schema: Any = type_of(KubeletConfiguration)
         for name in field.split("."):
-            found = next(f for f in dataclasses.fields(schema) if info_of(f).wire == name)
-            schema = info_of(found).struct
-        is_switch = info_of(found).kind is Kind.BOOL
+            schema = next(f.type for f in schema.fields if f.encode_name == name)
+        is_switch = isinstance(schema, inspect.BoolType)
         assert (flag in SWITCHES) == is_switch, flag
     assert not set(FIELDS) & (set(REFUSED) | set(IGNORED))
     assert set(FIELDS) >= NOT_DEPRECATED

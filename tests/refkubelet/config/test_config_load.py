@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import fields
 
 import refkubelet
 from refkubelet.config import ConfigError, KubeletConfiguration, load_config, parse_config
 from refkubelet.config.load import defaults_without_file
 from refkubelet.config.not_acted_on import NOT_ACTED_ON
-from refkubelet.config.schema.fields import info_of
 from refkubelet.config.schema.image_policies import VerificationPolicy
 from refkubelet.kuberuntime.decisions.backoff import BackoffLimits
 from refkubelet.kuberuntime.options_from_config import restart_delays, verification_policy
@@ -145,15 +144,15 @@ def test_all_mistakes_of_a_file_are_told_at_once(caplog: pytest.LogCaptureFixtur
         "evictionHard: {memory.available: 100}\nfailSwapOn: 'no'\nclusterDNS: 10.0.0.1\n"
         "registerWithTaints: [{key: a, valu: b}]\ncontainerLogMaxSize: 5MB\n"
     ) == [
-        "k.yaml:3: port: wanted an integer of 32 bits, found the text 'ten'",
-        "k.yaml:4: syncFrequency: wanted a duration such as 10s or 1m30s, found the number 10",
+        "k.yaml:3: port: wanted an integer of 32 bits, got the text 'ten'",
+        "k.yaml:4: syncFrequency: wanted a duration such as 10s or 1m30s, got the number 10",
         "k.yaml:6: crashLoopBackOff.maxContainerRestartPeriod: "
-        "wanted a duration such as 10s or 1m30s, found the text '5 s'",
-        "k.yaml:7: evictionHard.memory.available: wanted a text, found the number 100; "
+        "wanted a duration such as 10s or 1m30s, got the text '5 s'",
+        "k.yaml:7: evictionHard.memory.available: wanted a text, got the number 100; "
         'put it in quotes: "100"',
-        "k.yaml:8: failSwapOn: wanted true or false, found the text 'no'",
-        "k.yaml:9: clusterDNS: wanted a list of texts, found the text '10.0.0.1'",
-        "k.yaml:11: containerLogMaxSize: wanted a quantity such as 10Mi, found the text '5MB'",
+        "k.yaml:8: failSwapOn: wanted true or false, got the text 'no'",
+        "k.yaml:9: clusterDNS: wanted a list of texts, got the text '10.0.0.1'",
+        "k.yaml:11: containerLogMaxSize: wanted a quantity such as 10Mi, got the text '5MB'",
     ]
     assert warnings(caplog) == [
         "k.yaml:10: registerWithTaints[0].valu: unknown field, without effect; did you mean value?"
@@ -170,10 +169,10 @@ def test_a_duplicate_key_is_an_error() -> None:
     ("text", "problem"),
     [
         ("", "k.yaml: the file is empty; wanted a KubeletConfiguration (apiVersion, kind, ...)"),
-        ("[]", "k.yaml: wanted a KubeletConfiguration, found a list"),
+        ("[]", "k.yaml: wanted a KubeletConfiguration, got a list"),
         (
             "apiVersion: v1\nkind: KubeletConfiguration\n",
-            "k.yaml:1: apiVersion: wanted kubelet.config.k8s.io/v1beta1, found the text 'v1'",
+            "k.yaml:1: apiVersion: wanted kubelet.config.k8s.io/v1beta1, got the text 'v1'",
         ),
         (
             HEAD + "---\na: 1\n",
@@ -360,15 +359,15 @@ def test_fields_that_are_not_acted_on_are_told(caplog: pytest.LogCaptureFixture)
 
 def test_every_other_field_is_read_somewhere() -> None:
     """Each of the fields acts, or `NOT_ACTED_ON` says why not."""
-    assert len(dataclasses.fields(KubeletConfiguration)) == 125
+    assert len(fields(KubeletConfiguration)) == 125
     package = Path(refkubelet.__file__).parent
     code = "\n".join(p.read_text() for p in sorted(package.rglob("*.py")))
-    wires = [info_of(field).wire for field in dataclasses.fields(KubeletConfiguration)]
+    wires = [field.encode_name for field in fields(KubeletConfiguration)]
     assert set(NOT_ACTED_ON) <= set(wires)
     unread = [
         field.name
-        for field in dataclasses.fields(KubeletConfiguration)
-        if info_of(field).wire not in NOT_ACTED_ON and not re.search(rf"\.{field.name}\b", code)
+        for field in fields(KubeletConfiguration)
+        if field.encode_name not in NOT_ACTED_ON and not re.search(rf"\.{field.name}\b", code)
     ]
     assert unread == []
 

@@ -143,7 +143,7 @@ def test_what_is_missing_is_told_CFG_014(files: Files) -> None:
         ),
         ({"apiVersion": None}, "providers[0].apiVersion: Required value"),
         ({"apiVersion": "v3"}, 'providers[0].apiVersion: Unsupported value: "v3"'),
-        ({"comment": "x"}, "unknown field"),
+        ({"comment": "x"}, "unknown key 'comment', wanted one of: name, matchImages,"),
     ],
 )
 def test_a_wrong_provider_is_refused_CFG_014(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from refkubelet.config import ConfigError, KubeletConfiguration, parse_config
 from refkubelet.config.encode import as_v1beta1
@@ -94,7 +93,7 @@ def test_a_gate_lets_options_of_formats_be_CFG_012(caplog: pytest.LogCaptureFixt
 @pytest.mark.parametrize("verbosity", ["-1", "4294967296", "high", "1.5"])
 def test_a_verbosity_that_is_no_number_of_32_bits(verbosity: str) -> None:
     (text,) = complaints(f"logging: {{verbosity: {verbosity}}}")
-    assert "logging.verbosity: wanted an integer from 0 to 4294967295, found" in text
+    assert "logging.verbosity: wanted an integer from 0 to 4294967295, got" in text
 
 
 @pytest.mark.parametrize(

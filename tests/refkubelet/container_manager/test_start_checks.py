@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from manager_world import Told
+from msgspec.structs import replace
 
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS

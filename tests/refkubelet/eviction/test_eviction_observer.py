@@ -13,6 +13,7 @@ from pods import container, make_pod
 
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
+from kubeobjects.machine import FilesystemStats
 from refkubelet.config.eviction_grammar import parse_thresholds
 from refkubelet.config.eviction_thresholds import Threshold, ThresholdValue
 from refkubelet.cri.target import CriCallError
@@ -23,7 +24,6 @@ from refkubelet.eviction.layout import (
 )
 from refkubelet.eviction.notifier import MemoryNotifications, notification_bytes
 from refkubelet.eviction.observer import Observer
-from refkubelet.host.machine import FilesystemStats
 
 pytestmark = pytest.mark.virtual_time
 

@@ -9,6 +9,7 @@ from eviction_world import MI, hard, row, soft, uses
 from pods import container, make_pod
 
 from fakecri import FakeNode
+from kubeobjects.machine import FilesystemStats, MemoryStats
 from refkubelet.admission.node_fit import admit_under_pressure
 from refkubelet.config.eviction_thresholds import SIGNALS, Threshold
 from refkubelet.cri.usage import FilesystemUsage, ImageFilesystems
@@ -24,7 +25,6 @@ from refkubelet.eviction.messages import (
 )
 from refkubelet.eviction.observer import NodeObservations, Observer
 from refkubelet.host.disk_use import DiskUse
-from refkubelet.host.machine import FilesystemStats, MemoryStats
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.stats.usage import PodUsage, rows_by_pod
 

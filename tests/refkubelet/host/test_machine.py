@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import inspect
 import os
 import subprocess
@@ -12,14 +11,12 @@ from typing import Any
 
 import pytest
 
-import fakecri.machine.kernel_log
-import fakecri.machine.node
-import fakecri.machine.topology
 from fakecri import FakeNode, HugePages, uniform_topology
 from fakecri.machine.values import Tenant
-from refkubelet.host import machine as contract
+from kubeobjects.machine import KernelMessage
+from kubeobjects.topology import Cpu, MachineTopology, NumaNode
 from refkubelet.host.kernel_log import KernelLog
-from refkubelet.host.machine import Cpu, Machine, MachineTopology, NumaNode
+from refkubelet.host.machine import Machine
 from refkubelet.host.real_machine import MachineError, RealMachine
 from simclock import RealClock
 
@@ -105,9 +102,7 @@ TWO_SOCKETS = {
 
 
 def test_sockets_cores_and_numa_nodes(tmp_path: Path) -> None:
-    pages = [
-        (contract.HugePages(2 << 20, 512 * n), contract.HugePages(1 << 30, 1)) for n in range(2)
-    ]
+    pages = [(HugePages(2 << 20, 512 * n), HugePages(1 << 30, 1)) for n in range(2)]
     assert tree(tmp_path, TWO_SOCKETS).topology() == MachineTopology(
         (Cpu(0, 0, 0, 0), Cpu(1, 1, 0, 0), Cpu(2, 0, 1, 1), Cpu(3, 1, 1, 1)),
         (
@@ -239,24 +234,6 @@ def test_every_method_of_a_machine_is_there(kind: type) -> None:
         assert list(found) == list(wanted), name
 
 
-@pytest.mark.parametrize(
-    ("real", "fake"),
-    [
-        (contract.MemoryStats, fakecri.machine.node.MemoryStats),
-        (contract.FilesystemStats, fakecri.machine.node.FilesystemStats),
-        (contract.PidStats, fakecri.machine.node.PidStats),
-        (contract.Cpu, fakecri.machine.topology.Cpu),
-        (contract.HugePages, fakecri.machine.topology.HugePages),
-        (contract.NumaNode, fakecri.machine.topology.NumaNode),
-        (contract.MachineTopology, fakecri.machine.topology.MachineTopology),
-        (contract.KernelMessage, fakecri.machine.kernel_log.KernelMessage),
-    ],
-)
-def test_values_of_both_have_the_same_fields(real: Any, fake: Any) -> None:
-    both = [[(f.name, f.type) for f in dataclasses.fields(kind)] for kind in (real, fake)]
-    assert both[0] == both[1]
-
-
 @pytest.mark.parametrize("version", [1, 2])
 def test_the_fake_node_has_cgroups_of_its_version(version: Any) -> None:
     node = FakeNode(cgroups_version=version, layout=uniform_topology(sockets=2, cores=2))
@@ -302,7 +279,7 @@ async def test_every_reader_of_the_fake_log_gets_what_is_said_from_then_on() -> 
     waiting = [asyncio.ensure_future(anext(one))]
     await asyncio.sleep(0)
     node.kernel_says("b")
-    assert await waiting[0] == fakecri.machine.kernel_log.KernelMessage(7, "b")
+    assert await waiting[0] == KernelMessage(7, "b")
     assert node.log.texts == ["before", "a", "b"]
     node.log.error = PermissionError(1, "Operation not permitted", "/dev/kmsg")
     with pytest.raises(PermissionError):

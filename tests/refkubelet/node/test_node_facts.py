@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from kubeobjects.machine import FilesystemStats, MemoryStats
 from kubeobjects.quantity import NANO
+from kubeobjects.topology import HugePages, MachineTopology, NumaNode
 from refkubelet.config import ConfigError, KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import allocatable_of
 from refkubelet.container_manager.cgroups.node_config import reservations_of
 from refkubelet.daemon import host_ips
-from refkubelet.host.machine import (
-    FilesystemStats,
-    HugePages,
-    MachineTopology,
-    MemoryStats,
-    NumaNode,
-)
 from refkubelet.host.real_machine import MachineError, RealMachine
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
 from refkubelet.node.updated import NodeReport, updated_status

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from server_world import EVERYBODY, OPEN, ReviewTable, ask, port
 
 from refkubelet.api.client import ApiError

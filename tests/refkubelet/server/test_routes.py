@@ -3,10 +3,10 @@ SRV-010)."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from refkubelet.config import KubeletConfiguration
 from refkubelet.server.common.exchange import Answer

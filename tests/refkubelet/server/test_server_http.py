@@ -8,13 +8,13 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
 
 import aiohttp
 import pytest
+from msgspec.structs import replace
 from server_world import EVERYBODY, OPEN, ask, host, port
 
 from conformance.harness.kubelets.clients import client_context, make_authority

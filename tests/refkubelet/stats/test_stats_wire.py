@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kubeobjects.machine import FilesystemStats, MemoryStats, PidStats
 from refkubelet.cri.usage import ContainerUsage, FilesystemUsage
 from refkubelet.host.disk_use import DiskUse
-from refkubelet.host.machine import FilesystemStats, MemoryStats, PidStats
 from refkubelet.stats import wire
 from refkubelet.stats.usage import CgroupMemory
 

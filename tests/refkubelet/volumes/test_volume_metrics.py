@@ -12,8 +12,8 @@ from kubecri.csi import api_pb2 as api
 from loops import virtual_loop
 from pods import container, make_pod
 
+from kubeobjects.machine import FilesystemStats
 from refkubelet.host.disk_use import DiskUse, VolumeSize, used_of
-from refkubelet.host.machine import FilesystemStats
 from refkubelet.model.objects import Pod
 from refkubelet.volumes.claims import VolumeOnNode
 from refkubelet.volumes.csi.client import CsiError

@@ -13,7 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from fakecri.machine.kernel_log import KernelLog, KernelMessage
+from fakecri.machine.kernel_log import KernelLog
+from kubeobjects.machine import KernelMessage
 
 _PIPE_BYTES: Final = 1 << 20
 _MICROSECOND_NS: Final = 1000

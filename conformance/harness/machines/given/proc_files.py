@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fakecri.machine.topology import Cpu, MachineTopology
+from kubeobjects.topology import Cpu, MachineTopology
 
 _KIB: Final = 1024
 _HUGE_PAGE_BYTES: Final = 2 << 20

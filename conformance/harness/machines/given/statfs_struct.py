@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from fakecri.machine.values import FilesystemStats
+from kubeobjects.machine import FilesystemStats
 
 EXT4: Final = 0xEF53
 TMPFS: Final = 0x01021994

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from fakecri.machine.topology import Cpu, HugePages, MachineTopology, NumaNode
+from kubeobjects.topology import Cpu, HugePages, MachineTopology, NumaNode
 
 _KIB: Final = 1024
 _WORD_BITS: Final = 32

@@ -10,7 +10,7 @@ import pytest
 
 from conformance.harness.machines.given import proc_files, statfs_struct, sys_files
 from fakecri import HugePages, uniform_topology
-from fakecri.machine.values import FilesystemStats
+from kubeobjects.machine import FilesystemStats
 from refkubelet.host.topology import read_topology
 
 GIB = 1 << 30

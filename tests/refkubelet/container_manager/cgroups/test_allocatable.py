@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kubeobjects.quantity import NANO
+from kubeobjects.topology import Cpu, HugePages, MachineTopology, NumaNode
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import (
     allocatable_of,
@@ -25,7 +26,6 @@ from refkubelet.container_manager.cgroups.node_config import (
     reservation_problem,
     reservations_of,
 )
-from refkubelet.host.machine import Cpu, HugePages, MachineTopology, NumaNode
 
 GI = 1 << 30
 CAPACITY = {

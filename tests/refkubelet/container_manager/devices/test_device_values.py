@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from kubecri.deviceplugin import api_pb2 as api
 
+from kubeobjects.resource_names import is_extended_resource
 from refkubelet.container_manager.devices import convert
 from refkubelet.container_manager.devices.inventory import Amounts, Inventory
 from refkubelet.container_manager.devices.ledger import Ledger
 from refkubelet.container_manager.devices.plugins import Plugin
-from refkubelet.container_manager.devices.registration import is_extended_resource, refusal
+from refkubelet.container_manager.devices.registration import refusal
 from refkubelet.container_manager.devices.types import (
     Allotment,
     ContainerSettings,

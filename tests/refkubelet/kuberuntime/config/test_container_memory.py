@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 from pods import container, make_pod
 
 from fakecri import FakeNode
@@ -100,7 +101,7 @@ def test_a_guaranteed_pod_is_protected_hard_CG_033() -> None:
 
 
 def options_of(version: Any, **fields: Any) -> Any:
-    config = replace(KubeletConfiguration(resolv_conf=""), **fields)
+    config = structs.replace(KubeletConfiguration(resolv_conf=""), **fields)
     return resource_options(
         config,
         FakeNode(memory_bytes=4000 * MI, cgroups_version=version, swap_total_bytes=1000 * MI),
@@ -141,7 +142,7 @@ def test_a_kernel_that_limits_no_swap_CG_050(version: int) -> None:
 
 def test_memory_of_the_configuration_CG_033_CG_050() -> None:
     node = FakeNode(memory_bytes=4000 * MI)
-    config = replace(
+    config = structs.replace(
         KubeletConfiguration(),
         feature_gates={"MemoryQoS": True},
         memory_reservation_policy="TieredReservation",

@@ -14,10 +14,10 @@ from loops import virtual_loop
 from pods import IMAGE
 from runtime_doubles import Events, Failure, ScriptedTarget
 
+from kubeobjects.machine import FilesystemStats
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import ImageRecord
 from refkubelet.cri.target import CriCallError
-from refkubelet.host.machine import FilesystemStats
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.images.choice import (
     ImageGcPolicy,

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from kubeobjects.topology import page_size_name
 from refkubelet.model.cgroups.limits import (
     ResourceConfig,
     Write,
     cpu_max,
     hugepages_of,
     page_resource,
-    page_size_name,
     parse_cpu_max,
     writes,
 )

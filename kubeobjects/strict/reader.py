@@ -1,30 +1,31 @@
-"""Makes structs of YAML values: a `msgspec.Struct` alone says what a file may hold.
+"""Makes structs of a file's values: a `msgspec.Struct` alone says what a file may hold.
 
-`read` collects every mistake with its place; `json_schema` gives editors the same rules. Beyond
-what msgspec knows (types, bounds, literals, descriptions) a struct may say
+`read` collects every mistake with its place. Beyond what msgspec knows (types, bounds, literals,
+descriptions) a struct may say
 
 - in the `extra` of a `Meta`: `wanted`, what errors call such a value; `then`, a function that is
-  given the value and makes the final one of it, or raises ValueError; `as_written`: a scalar is
-  taken as its text, whatever it looks like;
+  given the value and makes the final one of it, or raises ValueError with what is wrong; `parse`,
+  the same, but what is wrong is that it was not as `wanted`; `as_written`: a scalar is taken as its
+  text, whatever it looks like; `zero_unset`: 0 or "" is as if the field were not there;
 - by `exactly_one` and `at_least_one`: which fields have to be given;
 - in `__post_init__`: what else has to fit together. It raises ValueError, whose text may begin with
   the name of a field (`port: ...`), which then is the place of the mistake.
 
-A struct that is `Placed` knows later where it was written.
+A struct that is `Placed` knows later where it was written. In values that are `typed`, a text is
+only what is one, and null is as if the field were not there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
-from inspect import cleandoc
 from typing import Any, ClassVar, Final, TypeVar
 
-import msgspec
 from msgspec import UNSET, Struct, inspect
 
-from fakecri.errors import ScriptError, did_you_mean
-from fakecri.scripts.values import Value
+from kubeobjects.strict.errors import ScriptError, did_you_mean
+from kubeobjects.strict.values import Value
 
 S = TypeVar("S", bound=Struct)
 _WRONG: Final = object()
@@ -36,16 +37,23 @@ _SCALARS: Final[tuple[tuple[type[inspect.Type], type | tuple[type, ...]], ...]] 
     (inspect.FloatType, (int, float)),
 )
 """Which scalars each type takes, the narrower types first. Texts take all that is left."""
-_NOUNS: Final[dict[type[inspect.Type], str]] = {
-    inspect.StrType: "a string",
+_LISTS: Final = (inspect.ListType, inspect.VarTupleType, inspect.TupleType)
+_NOUNS: Final[Mapping[type[inspect.Type], str]] = {
+    inspect.StrType: "a text",
     inspect.BoolType: "true or false",
     inspect.NoneType: "nothing",
     inspect.StructType: "a mapping",
-    inspect.DictType: "a mapping",
-    inspect.ListType: "a list",
-    inspect.VarTupleType: "a list",
     inspect.TupleType: "a list",
 }
+_SEVERAL: Final[Mapping[type[inspect.Type], str]] = {
+    inspect.StrType: "texts",
+    inspect.BoolType: "true or false",
+    inspect.IntType: "whole numbers",
+    inspect.StructType: "mappings",
+    inspect.ListType: "lists",
+    inspect.VarTupleType: "lists",
+}
+"""What errors call several values of a type."""
 
 
 class Strict(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -80,83 +88,80 @@ class Placed(Strict, dict=True):
         return ScriptError(text) if place is None else place.error(text)
 
 
-def read(value: Value, shape: type[S]) -> S:
-    """The struct that a value holds. Raises ScriptError with all mistakes in it."""
-    reader = _Reader()
-    made = reader.read(value, _type_of(shape))
+def read(value: Value, shape: type[S], overlooked: list[str] | None = None) -> S:
+    """The struct that a value holds. Raises ScriptError with all mistakes in it. `overlooked`:
+    takes what there is to tell of keys that are unknown, which then are no mistakes."""
+    reader = _Reader(overlooked)
+    made = reader.read(value, type_of(shape))
     if reader.errors:
         raise ScriptError(*dict.fromkeys(str(error) for error in reader.errors))
     assert isinstance(made, shape)
     return made
 
 
-def json_schema(shape: type[Struct], title: str) -> dict[str, Any]:
-    """The JSON schema (2020-12) of what `read` takes for this struct."""
-    (reference,), definitions = schemas([shape], "#/$defs/{name}")
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
-    return {**head, **reference, "$defs": definitions}
-
-
-def schemas(
-    shapes: Sequence[type[Struct]], template: str
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """A reference for each of the structs, in the form of `template` (`#/$defs/{name}`), and the
-    JSON schemas of all structs in them, by name."""
-    references, definitions = msgspec.json.schema_components(shapes, ref_template=template)
-    for kind in {one for shape in shapes for one in _structs_in(_type_of(shape))}:
-        for word, names in (("oneOf", kind.exactly_one), ("anyOf", kind.at_least_one)):
-            if names:
-                definitions[kind.__name__][word] = [{"required": [name]} for name in names]
-    # Through JSON, since defaults are still Python's.
-    found: Any = msgspec.json.decode(msgspec.json.encode((list(references), definitions)))
-    for definition in found[1].values():  # a docstring, indented by Python before 3.13
-        if "description" in definition:
-            definition["description"] = cleandoc(definition["description"])
-    return found[0], found[1]
-
-
-def _structs_in(kind: Any) -> Iterator[type[Strict]]:
-    """The strict structs in a type, itself among them; a struct may not hold itself."""
-    if isinstance(kind, inspect.StructType):
-        if issubclass(kind.cls, Strict):
-            yield kind.cls
-        parts = [field.type for field in kind.fields]
-    else:
-        one = ("type", "item_type", "key_type", "value_type")
-        parts = [getattr(kind, name) for name in one if hasattr(kind, name)]
-        parts += [*getattr(kind, "types", ()), *getattr(kind, "item_types", ())]
-    for part in parts:
-        yield from _structs_in(part)
-
-
 @cache
-def _type_of(shape: type[Struct]) -> inspect.Type:
-    return inspect.type_info(shape)
+def type_of(shape: type[Struct]) -> inspect.StructType:
+    """What a struct says of itself."""
+    kind = inspect.type_info(shape)
+    assert isinstance(kind, inspect.StructType)
+    return kind
+
+
+def extra_of(kind: inspect.Type) -> Mapping[str, Any]:
+    """The `extra` of a field's type."""
+    return (kind.extra or {}) if isinstance(kind, inspect.Metadata) else {}
+
+
+def not_null(kind: inspect.Type) -> inspect.Type:
+    """A field's type without null."""
+    if not isinstance(kind, inspect.UnionType):
+        return kind
+    types = tuple(one for one in kind.types if not isinstance(one, inspect.NoneType))
+    return types[0] if len(types) == 1 else inspect.UnionType(types)
+
+
+def bare(kind: inspect.Type) -> inspect.Type:
+    """A field's type without what is said about it."""
+    return kind.type if isinstance(kind, inspect.Metadata) else kind
 
 
 class _Reader:
     """Reads values by the types that msgspec tells of, and keeps the errors."""
 
-    def __init__(self) -> None:
+    def __init__(self, overlooked: list[str] | None) -> None:
         self.errors: list[ScriptError] = []
+        self._overlooked = overlooked
 
     def read(self, value: Value, kind: inspect.Type) -> Any:
         """The value as this type; `_WRONG` if there is an error in it."""
-        extra: dict[str, Any] = {}
-        if isinstance(kind, inspect.Metadata):
-            extra, kind = kind.extra or {}, kind.type
+        extra, kind = extra_of(kind), bare(kind)
         fitting = _fitting(value, kind)
         if fitting is None:
-            return self._wrong(value.wanted(extra.get("wanted") or _noun(kind)))
+            return self._unfit(value, kind, extra)
         if isinstance(fitting, inspect.Metadata):
             found = self.read(value, fitting)
         else:
             found = self._read_as(value, fitting, extra)
-        if found is _WRONG or "then" not in extra:
+        if found is _WRONG:
             return found
-        return self._tried(value, lambda: extra["then"](found))
+        if "parse" in extra:
+            try:
+                return extra["parse"](found)
+            except ValueError:
+                return self._unfit(value, kind, extra)
+        if "then" in extra:
+            return self._tried(value, lambda: extra["then"](found))
+        return found
 
-    def _read_as(self, value: Value, kind: inspect.Type, extra: dict[str, Any]) -> Any:
+    def _unfit(self, value: Value, kind: inspect.Type, extra: Mapping[str, Any]) -> Any:
+        hint = ""
+        is_scalar = not value.is_mapping() and not value.is_list() and value.scalar() is not None
+        if isinstance(kind, inspect.StrType) and "parse" not in extra and is_scalar:
+            hint = f'; put it in quotes: "{value.text()}"'
+        wanted = extra.get("wanted") or noun(kind)
+        return self._wrong(value.error(f"wanted {wanted}, got {value.shown()}{hint}"))
+
+    def _read_as(self, value: Value, kind: inspect.Type, extra: Mapping[str, Any]) -> Any:
         match kind:
             case inspect.StructType():
                 return self._struct(value, kind)
@@ -196,22 +201,22 @@ class _Reader:
         if text in by_text:
             return by_text[text]
         hint = did_you_mean(text, by_text)
-        return self._wrong(value.error(f"wanted {_noun(kind)}, got {value.shown()}{hint}"))
+        return self._wrong(value.error(f"wanted {noun(kind)}, got {value.shown()}{hint}"))
 
-    def _bounded(self, value: Value, kind: inspect.Type, extra: dict[str, Any]) -> Any:
+    def _bounded(self, value: Value, kind: inspect.Type, extra: Mapping[str, Any]) -> Any:
         found: Any = value.text() if "as_written" in extra else value.scalar()
         if isinstance(kind, inspect.FloatType) and isinstance(found, int):
             found = float(found)
         if isinstance(kind, inspect.IntType | inspect.FloatType) and not isinstance(found, str):
             low, high = kind.ge, kind.le
             if (low is not None and found < low) or (high is not None and found > high):
-                return self._wrong(value.wanted(extra.get("wanted") or _noun(kind)))
+                return self._unfit(value, kind, extra)
         return found
 
     def _dict(self, value: Value, kind: inspect.DictType) -> Any:
         found = {}
         for key, item in self._unique(value):
-            name = self.read(Value(key.node, key.file, item.path), kind.key_type)
+            name = self.read(replace(key, path=item.path), kind.key_type)
             found[name] = self.read(item, kind.value_type)
         return _WRONG if _WRONG in found or _WRONG in found.values() else found
 
@@ -223,15 +228,16 @@ class _Reader:
         for key, item in self._unique(value):
             name = key.text()
             if name not in fields:
-                wanted = f"wanted one of: {', '.join(fields)}{did_you_mean(name, fields)}"
-                self._wrong(key.error(f"unknown key {name!r}, {wanted}"))
-                wrong = True
-                continue
-            found[fields[name].name] = self.read(item, fields[name].type)
-            places[name] = item
+                wrong |= self._unknown(key, item, fields)
+            elif not (value.typed and item.is_null()):
+                field = fields[name]
+                made = self.read(item, not_null(field.type) if value.typed else field.type)
+                if made or "zero_unset" not in extra_of(field.type):
+                    found[field.name] = made
+                places[name] = item
         for name, field in fields.items():
             if field.required and field.name not in found:
-                self._wrong(value.error(f"key {name!r} is missing, wanted {_noun(field.type)}"))
+                self._wrong(value.error(f"key {name!r} is missing, wanted {noun(field.type)}"))
                 wrong = True
         if wrong or _WRONG in found.values():
             return _WRONG
@@ -240,12 +246,22 @@ class _Reader:
             made.__dict__["place"] = value
         return made
 
+    def _unknown(self, key: Value, item: Value, fields: Mapping[str, Any]) -> bool:
+        """Tell of an unknown key. Whether it is a mistake."""
+        hint = did_you_mean(key.text(), fields)
+        if self._overlooked is not None:
+            self._overlooked.append(str(item.error(f"unknown field, without effect{hint}")))
+            return False
+        wanted = f"wanted one of: {', '.join(fields)}{hint}"
+        self._wrong(key.error(f"unknown key {key.text()!r}, {wanted}"))
+        return True
+
     def _unique(self, value: Value) -> Iterator[tuple[Value, Value]]:
         """The keys and values of a mapping whose keys are texts that do not repeat."""
         seen: set[str] = set()
         for key, item in value.pairs():
-            if key.is_mapping() or key.is_list() or key.scalar() is None:
-                self._wrong(key.wanted("a string"))
+            if key.is_mapping() or key.is_list() or key.is_null():
+                self._wrong(key.wanted("a text"))
             elif key.text() in seen:
                 self._wrong(key.error(f"key {key.text()!r} is given twice"))
             else:
@@ -268,42 +284,34 @@ class _Reader:
         return _WRONG
 
 
-def _members(kind: inspect.Type) -> Iterable[inspect.Type]:
-    return kind.types if isinstance(kind, inspect.UnionType) else (kind,)
-
-
-def _bare(kind: inspect.Type) -> inspect.Type:
-    return kind.type if isinstance(kind, inspect.Metadata) else kind
-
-
 def _fitting(value: Value, kind: inspect.Type) -> inspect.Type | None:
     """The member of a union (or the type itself) that takes such a value; None: there is none."""
-    members = {type(_bare(member)): member for member in _members(kind)}
+    types = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    members = {type(bare(member)): member for member in types}
     if inspect.AnyType in members:
         return members[inspect.AnyType]
     if inspect.UnionType in members:  # one with a meaning of its own, as seconds are
-        return next((m for m in _members(kind) if _fitting(value, _bare(m)) is not None), None)
+        return next((m for m in types if _fitting(value, bare(m)) is not None), None)
     if value.is_mapping():
         return members.get(inspect.StructType) or members.get(inspect.DictType)
     if value.is_list():
-        lists = (inspect.ListType, inspect.VarTupleType, inspect.TupleType)
-        return next((members[one] for one in lists if one in members), None)
+        return next((members[one] for one in _LISTS if one in members), None)
     scalar = value.scalar()
-    for one, types in _SCALARS:
-        is_one = isinstance(scalar, types) and isinstance(scalar, bool) is (types is bool)
+    for one, scalars in _SCALARS:
+        is_one = isinstance(scalar, scalars) and isinstance(scalar, bool) is (scalars is bool)
         if one in members and is_one:
             return members[one]
-    if scalar is None:
+    if scalar is None or (value.typed and not isinstance(scalar, str)):
         return None
     return members.get(inspect.LiteralType) or members.get(inspect.StrType)
 
 
-def _noun(kind: inspect.Type) -> str:
+def noun(kind: inspect.Type) -> str:
     """What errors call a value of this type."""
     if isinstance(kind, inspect.Metadata):
-        return str((kind.extra or {}).get("wanted") or _noun(kind.type))
+        return str(extra_of(kind).get("wanted") or noun(kind.type))
     if isinstance(kind, inspect.UnionType):
-        nouns = list(dict.fromkeys(_noun(member) for member in kind.types))
+        nouns = list(dict.fromkeys(noun(member) for member in kind.types))
         return " or ".join((", ".join(nouns[:-1]), nouns[-1]) if len(nouns) > 1 else nouns)
     if isinstance(kind, inspect.LiteralType):
         return f"one of {', '.join(map(str, kind.values))}"
@@ -311,4 +319,10 @@ def _noun(kind: inspect.Type) -> str:
         name = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
         low = "" if kind.ge is None else f" from {kind.ge}"
         return name + low + ("" if kind.le is None else f" to {kind.le}")
+    if isinstance(kind, inspect.DictType):
+        several = _SEVERAL.get(type(bare(kind.value_type)))
+        return f"a mapping of texts to {several}" if several else "a mapping"
+    if isinstance(kind, inspect.ListType | inspect.VarTupleType):
+        several = _SEVERAL.get(type(bare(kind.item_type)))
+        return f"a list of {several}" if several else "a list"
     return _NOUNS.get(type(kind), "a value")

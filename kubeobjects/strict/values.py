@@ -1,19 +1,23 @@
-"""The values of a script or scenario, each with its place; what is wrong with one names it.
+"""The values of a file, each with its place; what is wrong with one names it.
 
-A value means what is written: `no` stays the text "no", and only `true` and `false` are booleans.
-`struct_reader` makes structs of these values; `kubeobjects.yaml` reads the text.
+In scripts and scenarios (`parse_yaml`) a value means what is written: `no` stays the text "no", and
+only `true` and `false` are booleans. In files of the kubelet (`typed_value`) it means what it means
+to Kubernetes.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from fakecri.errors import ScriptError
+from kubeobjects.strict.errors import ScriptError
 from kubeobjects.yaml import nodes
+from kubeobjects.yaml.document import Document
 from kubeobjects.yaml.errors import TooDeepError, TooLargeError, YamlError
+from kubeobjects.yaml.lines import NO_PARTS, Lines
 from kubeobjects.yaml.nodes import Limits, Node, Text, compose, target_of
 from kubeobjects.yaml.words import STRICT, Scalar, whole_text
 
@@ -28,11 +32,13 @@ class Value:
     file: str
     path: str
     """Where in the document, `rules[0].on`; empty for the whole."""
+    typed: bool = False
+    """A number is no text; else a text is whatever is written."""
 
     def error(self, text: str) -> ScriptError:
-        """`text` with file, line, column and path in front."""
-        node = self.node
-        place = f"{self.file}:{node.line}:{node.column}" if node.line else self.file
+        """`text` with file, line, column and path in front, as far as they are known."""
+        known = filter(None, (self.file, self.node.line, self.node.column))
+        place = ":".join(map(str, known))
         return ScriptError(f"{place}: {self.path + ': ' if self.path else ''}{text}")
 
     def wanted(self, what: str) -> ScriptError:
@@ -60,7 +66,10 @@ class Value:
             yield self._part(item, f"{self.path}[{number}]")
 
     def _part(self, node: Node, path: str) -> Value:
-        return Value(target_of(node), self.file, path)
+        return Value(target_of(node), self.file, path, self.typed)
+
+    def is_null(self) -> bool:
+        return isinstance(self.node, Text) and self.scalar() is None
 
     def scalar(self) -> Scalar:
         """The value of a scalar: what is quoted is a text, as is what is no number, boolean or
@@ -89,10 +98,21 @@ class Value:
         return mapping
 
     def shown(self) -> str:
-        """The value as errors tell it."""
+        """The value as errors tell it.
+
+        >>> [parse_yaml(text, "").shown() for text in ("3", "x", "true", "~", "[]", "{}")]
+        ['the number 3', "the text 'x'", 'true', 'nothing', 'a list', 'a mapping']
+        """
         if self.is_mapping() or self.is_list():
             return "a mapping" if self.is_mapping() else "a list"
-        return "nothing" if self.scalar() is None else repr(self.text())
+        match self.scalar():
+            case None:
+                return "nothing"
+            case bool():
+                return self.text()
+            case str():
+                return f"the text {self.text()!r}"
+        return f"the number {self.text()}"
 
 
 def read_yaml(path: Path) -> Value:
@@ -140,3 +160,31 @@ def texts_value(texts: Mapping[str, str], file: str) -> Value:
         (Text(0, 0, name), Text(0, 0, text)) for name, text in texts.items()
     ]
     return Value(nodes.Mapping(0, 0, pairs), file, "")
+
+
+def typed_value(document: Document, file: str, path: str = "") -> Value:
+    """The value of a document of Kubernetes, with its lines. `file`, `path`: what errors call it
+    and where it is in the file."""
+    node = _node(document.value, document.lines() or Lines(0, NO_PARTS))
+    return Value(node, file, path, typed=True)
+
+
+def _node(value: Any, lines: Lines) -> Text | nodes.Sequence | nodes.Mapping:
+    """The node of a JSON value; what has no line of its own is where the value around it is."""
+    line = lines.line
+
+    def part(step: str | int, item: Any) -> Node:
+        return _node(item, lines.parts.get(step) or Lines(line, NO_PARTS))
+
+    match value:
+        case dict():
+            pairs = [(key, part(key, item)) for key, item in value.items()]
+            mapping = nodes.Mapping(line, 0)
+            for key, item in pairs:
+                mapping.pairs.append((Text(item.line, 0, key, plain=False), item))
+            return mapping
+        case list():
+            return nodes.Sequence(line, 0, [part(n, item) for n, item in enumerate(value)])
+        case str():
+            return Text(line, 0, value, plain=False)
+    return Text(line, 0, json.dumps(value))

@@ -8,13 +8,15 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fakecri.errors import ScriptError
 from fakecri.scripts.fields import Bytes, Seconds, Words
-from fakecri.scripts.struct_reader import Placed, Strict, json_schema, read
 from fakecri.scripts.units import bytes_of, seconds_of
-from fakecri.scripts.values import parse_yaml
+from kubeobjects.strict.errors import ScriptError
+from kubeobjects.strict.json_schema import json_schema
+from kubeobjects.strict.reader import Placed, Strict, read
+from kubeobjects.strict.values import parse_yaml, typed_value
+from kubeobjects.yaml.document import read_yaml
 
 
 class Item(Placed):
@@ -75,17 +77,17 @@ def test_all_mistakes_are_told_each_at_its_place() -> None:
             "one: 5\n"
         )
     assert failure.value.errors == (
-        "f:1:7: from: wanted a whole number from 1 to 9, got '10'",
+        "f:1:7: from: wanted a whole number from 1 to 9, got the number 10",
         "f:2:1: unknown key 'wiat', wanted one of: from, wait, command, items, pair, table, one; "
         "did you mean wait?",
         "f:3:7: wait: wanted seconds: 2, 1.5s, 500ms, 5m or 1h; got 'soon'",
-        "f:5:19: items[0].kind: wanted one of big, small, got 'bg'; did you mean big?",
-        "f:5:3: items[0]: key 'name' is missing, wanted a string",
-        "f:6:8: items[1].name: wanted a string, got nothing",
+        "f:5:19: items[0].kind: wanted one of big, small, got the text 'bg'; did you mean big?",
+        "f:5:3: items[0]: key 'name' is missing, wanted a text",
+        "f:6:8: items[1].name: wanted a text, got nothing",
         "f:7:7: pair: wanted a list of 2, got 1 items",
-        "f:8:12: table.a: wanted true or false, got 'yes'",
+        "f:8:12: table.a: wanted true or false, got the text 'yes'",
         "f:8:17: table: key 'a' is given twice",
-        "f:9:6: one: wanted a mapping or a list, got '5'",
+        "f:9:6: one: wanted a mapping or a list of mappings, got the number 5",
     )
 
 
@@ -146,3 +148,50 @@ def test_any_document_is_read_or_refused_with_places(document: Any) -> None:
     except ScriptError as error:
         errors = error.errors
     assert all(line.startswith("f:") for line in errors)
+
+
+class Setting(Struct, frozen=True, rename="camel"):
+    """A file of the kubelet."""
+
+    max_pods: Annotated[int, Meta(extra={"zero_unset": True})] = 7
+    node_name: str = "n"
+    grace: Annotated[str, Meta(extra={"parse": int, "wanted": "a number in quotes"})] | None = None
+    taints: tuple[Item, ...] = ()
+    labels: dict[str, str] = {}
+
+
+def setting(text: str, overlooked: list[str] | None = None) -> Setting:
+    return read(typed_value(read_yaml(text), "k"), Setting, overlooked)
+
+
+def test_a_typed_value_is_what_it_is_to_kubernetes() -> None:
+    assert setting("{maxPods: 0x10, nodeName: 'yes', grace: '30', labels: {yes: on-1}}") == Setting(
+        max_pods=16, node_name="yes", grace=30, labels={"true": "on-1"}
+    )
+    assert setting("{maxPods: null, nodeName: ~, grace: null}") == setting("{maxPods: 0}")
+    assert setting("{maxPods: 0}").max_pods == 7
+
+
+def test_mistakes_in_typed_values_name_lines_and_types() -> None:
+    with pytest.raises(ScriptError) as failure:
+        setting(
+            "maxPods: '5'\nnodeName: 5\ngrace: 30\ntaints:\n- {name: yes}\nlabels: {a: null}\n"
+            "nodename: x\n"
+        )
+    assert failure.value.errors == (
+        "k:1: maxPods: wanted a whole number, got the text '5'",
+        'k:2: nodeName: wanted a text, got the number 5; put it in quotes: "5"',
+        "k:3: grace: wanted a number in quotes, got the number 30",
+        'k:5: taints[0].name: wanted a text, got true; put it in quotes: "true"',
+        "k:6: labels.a: wanted a text, got nothing",
+        "k:7: unknown key 'nodename', wanted one of: maxPods, nodeName, grace, taints, labels; "
+        "did you mean nodeName?",
+    )
+
+
+def test_unknown_keys_can_be_overlooked() -> None:
+    told: list[str] = []
+    assert setting("maxPods: 5\nlabel: {}\n", told).max_pods == 5
+    assert told == ["k:2: label: unknown field, without effect; did you mean labels?"]
+    with pytest.raises(ScriptError, match=r"^k:1: labels: wanted a mapping of texts to texts, got"):
+        setting("labels: []", told)

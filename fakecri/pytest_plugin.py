@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 
 import pytest
 
-from fakecri import late
+import fakecri as public
 
 try:
     from pytest_asyncio import fixture as async_fixture
@@ -46,27 +46,27 @@ def fakecri_options() -> dict[str, Any]:
 @pytest.fixture
 def fakecri(
     request: pytest.FixtureRequest, fakecri_options: dict[str, Any]
-) -> Iterator[late.fake.FakeCRI]:
+) -> Iterator[public.FakeCRI]:
     """A fresh fake runtime, called directly: `await fakecri.call("RunPodSandbox", request)`, or
     through gRPC stubs on `fakecri.channel()`."""
     options = _options(fakecri_options) | _marked(request)
     if isinstance(options.get("clock"), str):
         pytest.fail(_CLOCK_OF_SERVER, pytrace=False)
-    cri = _made(late.fake.FakeCRI, options)
+    cri = _made(public.FakeCRI, options)
     yield cri
-    _report_unused(request, cri.unused_rules())
+    _report_unused(request, cri)
 
 
 @pytest.fixture
 def fakecri_server(
     request: pytest.FixtureRequest, fakecri_options: dict[str, Any]
-) -> Iterator[late.background.ServedFake]:
+) -> Iterator[public.ServedFake]:
     """A fresh fake runtime on a socket, in a background thread; see `fakecri.serve`."""
     with ExitStack() as stack:
         options = _options(fakecri_options) | _marked(request)
-        fake = _made(lambda **given: stack.enter_context(late.background.serve(**given)), options)
+        fake = _made(lambda **given: stack.enter_context(public.serve(**given)), options)
         yield fake
-        _report_unused(request, fake.unused_rules())
+        _report_unused(request, fake)
 
 
 @pytest.fixture(scope="session")
@@ -78,24 +78,24 @@ def fakecri_session_options() -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def fakecri_session_server(
     fakecri_session_options: dict[str, Any],
-) -> Iterator[late.background.ServedFake]:
+) -> Iterator[public.ServedFake]:
     """One fake on one socket for the whole run, for clients that are slow to start. Call its
     `reset()` between tests, or use `fakecri_shared_server`."""
     with ExitStack() as stack:
         yield _made(
-            lambda **given: stack.enter_context(late.background.serve(**given)),
+            lambda **given: stack.enter_context(public.serve(**given)),
             _options(fakecri_session_options),
         )
 
 
 @pytest.fixture
 def fakecri_shared_server(
-    request: pytest.FixtureRequest, fakecri_session_server: late.background.ServedFake
-) -> Iterator[late.background.ServedFake]:
+    request: pytest.FixtureRequest, fakecri_session_server: public.ServedFake
+) -> Iterator[public.ServedFake]:
     """The fake of the whole run, as new for this test: it was reset."""
     fakecri_session_server.reset()
     yield fakecri_session_server
-    _report_unused(request, fakecri_session_server.unused_rules())
+    _report_unused(request, fakecri_session_server)
 
 
 def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:
             pytest.fail("the marker fakecri takes options by name: images=[...]", pytrace=False)
         options |= marker.kwargs
     if (node := options.get("node")) is not None:
-        if not isinstance(node, late.node.FakeNode):
+        if not isinstance(node, public.FakeNode):
             pytest.fail(f"fakecri: node: wanted a FakeNode, got {node!r}", pytrace=False)
         # A marker is made once, at the import, perhaps for many tests.
         options["node"] = node.as_given()
@@ -132,7 +132,7 @@ def _made(make: Callable[..., M], options: dict[str, Any]) -> M:
 if async_fixture is not None:
 
     @async_fixture
-    async def fakecri_socket(fakecri: late.fake.FakeCRI, tmp_path: Path) -> AsyncIterator[str]:
+    async def fakecri_socket(fakecri: public.FakeCRI, tmp_path: Path) -> AsyncIterator[str]:
         """The endpoint (`unix:///...`) on which the `fakecri` of this test is served."""
         from fakecri.server import serve
 
@@ -208,10 +208,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def _report_unused(request: pytest.FixtureRequest, rules: list[late.faults.Rule]) -> None:
-    if not rules:
+def _report_unused(
+    request: pytest.FixtureRequest, fake: public.FakeCRI | public.ServedFake
+) -> None:
+    lines = [f"{request.node.nodeid}: {rule.what}" for rule in fake.unused_rules()]
+    if not lines:
         return
-    lines = [f"{request.node.nodeid}: {rule.what}" for rule in rules]
     if request.config.getini("fakecri_strict"):
         pytest.fail("rules that were never hit:\n" + "\n".join(lines), pytrace=False)
     request.node.add_report_section("teardown", _SECTION, "\n".join(lines))

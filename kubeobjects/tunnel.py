@@ -92,7 +92,8 @@ async def join(
 
 
 def _status(head: bytes) -> int:
-    """Raises ValueError for what is no answer of HTTP."""
+    """The status code in the first line of an answer. Raises: ValueError if it is not an answer of
+    HTTP."""
     words = head.split(b"\r\n", 1)[0].split(b" ", 2)
     if len(words) < 2 or not words[0].startswith(b"HTTP/1."):
         raise ValueError("no status line")
@@ -100,7 +101,7 @@ def _status(head: bytes) -> int:
 
 
 async def _refusal(status: int, head: bytes, reader: asyncio.StreamReader) -> Refusal:
-    """What the other side says why it refuses."""
+    """The refusal of the other side: its status, its headers, its text."""
     lines = (line.partition(":") for line in head.decode("latin-1").split("\r\n")[1:])
     headers = {name.strip().lower(): value.strip() for name, _, value in lines}
     body = b""

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, TypeAlias
 
-from fakecri import late
+from fakecri import fakesh
 from fakecri.behaviors import stop_signals
 from fakecri.behaviors.checked import BehaviorError, Checked
 from fakecri.behaviors.curves import Curve
@@ -228,7 +228,7 @@ class Runs:
     """
 
     command: tuple[str, ...] | None = None
-    program: late.invocation.Program | None = None
+    program: fakesh.Program | None = None
 
 
 @dataclass(frozen=True, slots=True)

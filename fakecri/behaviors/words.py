@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import NoneType
 
-from fakecri import late
+from fakecri import fakesh
 from fakecri.behaviors.behavior import (
     FOREVER,
     Exits,
@@ -126,7 +126,7 @@ def ready_after(after_s: float, command: Sequence[str] | str | None = None) -> R
     return ReadyAfter(after_s, _words(command))
 
 
-def runs(what: Sequence[str] | str | late.invocation.Program | None = None) -> Runs:
+def runs(what: Sequence[str] | str | fakesh.Program | None = None) -> Runs:
     """The container's main process is run by the fake: its own command, another one, or a Python
     `program(Invocation) -> exit code`, which may be async. SIGTERM ends it as any container; with
     `ignores()` a program can wait for `run.stop` and end by itself."""

@@ -17,7 +17,8 @@ from kubecri.v1 import api_pb2 as pb
 
 from fakecri.calls import verbose
 from fakecri.clockwork.clockwork import Clockwork, pass_time
-from fakecri.core import resources, running
+from fakecri.core import running
+from fakecri.core.cgroups import resources
 from fakecri.core.containers import (
     create_container,
     fail_to_start,

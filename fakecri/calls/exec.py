@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import grpc
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri import late
+from fakecri import fakesh, process, programs
 from fakecri.behaviors.behavior import Replies, Reply
 from fakecri.behaviors.plan import next_reply
 from fakecri.clockwork.clockwork import Clockwork
@@ -79,8 +79,8 @@ class ExecSync:
     async def _run(
         self, container: Container, command: tuple[str, ...], limit_s: float | None
     ) -> pb.ExecSyncResponse:
-        stdout, stderr = late.pipes.Collected(), late.pipes.Collected()
-        invocation = late.environment.invocation_in(
+        stdout, stderr = process.Collected(), process.Collected()
+        invocation = programs.invocation_in(
             container,
             command,
             self._programs_of(container),
@@ -92,9 +92,7 @@ class ExecSync:
         if program is None:
             raise self.not_started(invocation)
         try:
-            code = await self._in_time(
-                container, late.invocation.exit_code_of(program, invocation), limit_s
-            )
+            code = await self._in_time(container, fakesh.exit_code_of(program, invocation), limit_s)
             await self._drained(container, invocation)
         finally:
             invocation.processes.end()
@@ -104,11 +102,11 @@ class ExecSync:
             stderr=bytes(stderr.data),
         )
 
-    def not_started(self, invocation: late.invocation.Invocation) -> CriError:
+    def not_started(self, invocation: fakesh.Invocation) -> CriError:
         """There is no such program."""
-        return unknown(late.invocation.exec_failed(invocation, self._core.ids.hex()))
+        return unknown(fakesh.exec_failed(invocation, self._core.ids.hex()))
 
-    async def _drained(self, container: Container, invocation: late.invocation.Invocation) -> None:
+    async def _drained(self, container: Container, invocation: fakesh.Invocation) -> None:
         """The answer waits for what runs on behind `&`, beyond the time limit (CRI-113)."""
         if invocation.processes.running() and container.state is State.RUNNING:
             await self._in_time(container, _zero_after(invocation.processes.finished()), None)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from google.protobuf.message import Message
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri import late
+from fakecri import calls
 from fakecri.core.messages import fill_container_stats
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import Core
@@ -19,10 +19,8 @@ def _list_metric_descriptors(
 ) -> pb.ListMetricDescriptorsResponse:
     return pb.ListMetricDescriptorsResponse(
         descriptors=[
-            pb.MetricDescriptor(
-                name=m.name, help=m.help, label_keys=(*late.metric_kinds.LABELS, *m.more)
-            )
-            for m in late.metric_kinds.METRICS
+            pb.MetricDescriptor(name=m.name, help=m.help, label_keys=(*calls.LABELS, *m.more))
+            for m in calls.METRICS
         ]
     )
 
@@ -39,7 +37,7 @@ def _list_pod_sandbox_metrics(
         if not sandbox.on_host_network:
             meta = sandbox.config.metadata
             labels = (meta.name, meta.namespace, "POD", sandbox.id, "")
-            kinds = ((kind, 0) for kind in late.metric_kinds.METRICS if kind.of_pod)
+            kinds = ((kind, 0) for kind in calls.METRICS if kind.of_pod)
             row.metrics.extend(_rows(kinds, labels, core.now_ns()))
         for container in core.containers_of(sandbox):
             if container.state is State.RUNNING:
@@ -51,15 +49,15 @@ def _list_pod_sandbox_metrics(
 def _metrics(core: Core, container: Container) -> Iterator[pb.Metric]:
     now_ns, stats = core.now_ns(), pb.ContainerStats()
     fill_container_stats(stats, container, now_ns, core.node.image_root)
-    pod, view = container.pod, late.metric_kinds.View(core, container, stats)
+    pod, view = container.pod, calls.View(core, container, stats)
     image = container.config.image.image
     labels = (pod.name, pod.namespace, container.name, container.id, image)
-    kinds = ((kind, kind.read(view)) for kind in late.metric_kinds.METRICS if not kind.of_pod)
+    kinds = ((kind, kind.read(view)) for kind in calls.METRICS if not kind.of_pod)
     return _rows(kinds, labels, now_ns)
 
 
 def _rows(
-    kinds: Iterable[tuple[late.metric_kinds.MetricKind, int]], labels: tuple[str, ...], now_ns: int
+    kinds: Iterable[tuple[calls.MetricKind, int]], labels: tuple[str, ...], now_ns: int
 ) -> Iterator[pb.Metric]:
     for kind, value in kinds:
         for more in kind.rows:

@@ -7,11 +7,32 @@ what each controller's files say and do. See docs/cgroupfs.md. What must never h
 fake takes what a kernel refuses (`tests/verified/test_cgroupfs_machine.py` compares them).
 """
 
-from fakecri.cgroupfs.filesystem import V1_CONTROLLERS, V2_CONTROLLERS, CgroupFS
-from fakecri.cgroupfs.interface.machine import Machine
-from fakecri.cgroupfs.interface.open_file import EventFd, OpenFile
-from fakecri.cgroupfs.path import CgroupPath
-from fakecri.cgroupfs.processes import Process
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakecri.lazy import face
+
+if TYPE_CHECKING:
+    from fakecri.cgroupfs.filesystem import V1_CONTROLLERS as V1_CONTROLLERS
+    from fakecri.cgroupfs.filesystem import V2_CONTROLLERS as V2_CONTROLLERS
+    from fakecri.cgroupfs.filesystem import CgroupFS as CgroupFS
+    from fakecri.cgroupfs.interface.machine import Machine as Machine
+    from fakecri.cgroupfs.interface.open_file import EventFd as EventFd
+    from fakecri.cgroupfs.interface.open_file import OpenFile as OpenFile
+    from fakecri.cgroupfs.path import CgroupPath as CgroupPath
+    from fakecri.cgroupfs.processes import Process as Process
+else:
+    __getattr__, __dir__ = face(
+        __name__,
+        {
+            "filesystem": "V1_CONTROLLERS V2_CONTROLLERS CgroupFS",
+            "interface.machine": "Machine",
+            "interface.open_file": "EventFd OpenFile",
+            "path": "CgroupPath",
+            "processes": "Process",
+        },
+    )
 
 __all__ = [
     "V1_CONTROLLERS",

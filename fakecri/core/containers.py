@@ -11,6 +11,7 @@ from kubecri.v1 import api_pb2 as pb
 
 from fakecri.behaviors import stop_signals
 from fakecri.core import running
+from fakecri.core.cgroups.resources import complete, copied
 from fakecri.core.image_store.image_volumes import resolve_image_volumes
 from fakecri.core.messages import START_ERROR
 from fakecri.core.names import Name
@@ -32,7 +33,6 @@ from fakecri.core.requests import (
     require_possible,
     require_short_labels,
 )
-from fakecri.core.resources import complete, copied
 from fakecri.core.runtime import START_FAILED, Core
 from fakecri.core.user_namespaces import check_container
 from fakecri.errors import CgroupRefused, CriError, unknown

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 
+from fakecri.core.cgroups.resources import copied
 from fakecri.core.file_work import CloseLog
 from fakecri.core.lookups.listed import ListedTable
 from fakecri.core.objects import Outcome, State
-from fakecri.core.resources import copied
 from fakecri.core.runtime import LOST, Charges, Core, Driver, Outbox, Plans
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from kubecri.v1 import api_pb2 as pb
 
 from fakecri.core.objects import Container
-from fakecri.invocations.accounts import User
-from fakecri.invocations.processes import Identity
+from fakecri.process.accounts import User
+from fakecri.process.identity import Identity
 
 
 def user_of(container: Container) -> User:

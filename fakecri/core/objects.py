@@ -13,13 +13,13 @@ from typing import Final
 
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri import late
 from fakecri.behaviors.behavior import ExecContext, Replies
 from fakecri.behaviors.matching import Subject
 from fakecri.behaviors.plan import Plan
+from fakecri.core import cgroups
 from fakecri.core.file_work import LogLine
 from fakecri.core.image_store.images import Image
-from fakecri.invocations.accounts import Accounts
+from fakecri.process.accounts import Accounts
 
 
 class State(Enum):
@@ -75,9 +75,7 @@ class Sandbox:
     """By id, oldest first; kept by `containers.py`."""
     row: tuple[bool, bytes] | None = None
     """Its row of ListPodSandbox, and for which `ready` it was made: see `messages.sandbox_row`."""
-    cgroup: late.container_cgroup.ContainerCgroup | None = field(
-        default=None, repr=False, compare=False
-    )
+    cgroup: cgroups.ContainerCgroup | None = field(default=None, repr=False, compare=False)
     """Of its pause process, while it is ready and if its pod has a cgroup."""
 
     def __repr__(self) -> str:
@@ -202,7 +200,7 @@ class Run:
     """Nanoseconds since 1970; 0: not started."""
     pid: int = 0
     """Of the main process; 0: not started."""
-    cgroup: late.container_cgroup.ContainerCgroup | None = None
+    cgroup: cgroups.ContainerCgroup | None = None
     """While it runs, if its pod has a cgroup."""
     oom_killed: bool = False
     """A process of it was killed for memory; stays so (CRI-071)."""

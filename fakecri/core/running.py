@@ -11,9 +11,10 @@ from functools import partial
 
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri import late
+from fakecri import cgroupfs
 from fakecri.behaviors import stop_signals
 from fakecri.behaviors.curves import whole_ns
+from fakecri.core import cgroups
 from fakecri.core.file_work import CloseLog, LogLine, OpenLog, WriteLog, WriteMessage, log_text
 from fakecri.core.messages import OOM_KILLED, exit_reason
 from fakecri.core.objects import Container, Input, Outcome, PlannedEnd, State
@@ -63,8 +64,8 @@ def begin(core: Core, container: Container) -> None:
     core.tell(pb.CONTAINER_STARTED_EVENT, container.id, container.sandbox)
 
 
-def _enter(core: Core, container: Container, parent: str) -> late.container_cgroup.ContainerCgroup:
-    def died(process: late.cgroupfs.Process) -> None:
+def _enter(core: Core, container: Container, parent: str) -> cgroups.ContainerCgroup:
+    def died(process: cgroupfs.Process) -> None:
         if container.state is State.RUNNING:
             kill(core, container, reason=OOM_KILLED if process.oom_killed else "")
             core.driver.stir()

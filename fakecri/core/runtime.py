@@ -22,8 +22,9 @@ from typing import Final, NamedTuple
 
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri import late
+from fakecri import cgroupfs
 from fakecri.behaviors.plan import Plan
+from fakecri.core import cgroups
 from fakecri.core.addresses import Addresses
 from fakecri.core.file_work import FileWork
 from fakecri.core.image_store.images import ImageStore
@@ -264,13 +265,14 @@ class Core:
         *,
         name: str,
         oom_score_adj: int,
-        died: Callable[[late.cgroupfs.Process], None],
-    ) -> late.container_cgroup.ContainerCgroup:
+        died: Callable[[cgroupfs.Process], None],
+    ) -> cgroups.ContainerCgroup:
         """The process `name` runs in a cgroup of its own below `parent`; see
-        `container_cgroup.enter`."""
-        return late.container_cgroup.enter(
+        `cgroups.enter`."""
+        return cgroups.enter(
             self.node.cgroups,
-            late.cgroup_dirs.directory_of(parent, object_id),
+            parent,
+            object_id,
             resources,
             next_pid=self.next_pid,
             name=name,

@@ -10,9 +10,10 @@ from typing import Final
 
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri import late
+from fakecri import cgroupfs
 from fakecri.core import running, user_namespaces
 from fakecri.core.addresses import NoAddressLeft
+from fakecri.core.cgroups.resources import copied
 from fakecri.core.containers import remove_container
 from fakecri.core.lookups import lookup
 from fakecri.core.names import Name
@@ -23,7 +24,6 @@ from fakecri.core.requests import (
     sandbox_name,
     sysctl_refusal,
 )
-from fakecri.core.resources import copied
 from fakecri.core.runtime import Core
 from fakecri.errors import CgroupRefused, unknown
 
@@ -63,7 +63,7 @@ def run_sandbox(core: Core, config: pb.PodSandboxConfig, handler: str) -> Sandbo
 def _enter_cgroup(core: Core, sandbox: Sandbox) -> None:
     """The pause process; when it dies, the sandbox is lost."""
 
-    def died(_: late.cgroupfs.Process) -> None:
+    def died(_: cgroupfs.Process) -> None:
         lose_sandbox(core, sandbox)
         core.driver.stir()
 

@@ -9,7 +9,7 @@ from kubecri.v1 import api_pb2 as pb
 
 from fakecri.core.identities import user_of
 from fakecri.core.objects import Container
-from fakecri.invocations.security import CAPABILITIES, Security
+from fakecri.process.security import CAPABILITIES, Security
 
 _DEFAULT: Final = frozenset(
     [

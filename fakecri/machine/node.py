@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from fakecri import late
+from fakecri import cgroupfs, machine
+from fakecri.cgroupfs import interface
 from fakecri.machine import oom_report
 from fakecri.machine.kernel_log import KernelLog, KernelLogReader
 from fakecri.machine.logind import FakeLogind
@@ -92,7 +93,7 @@ class FakeNode:
     """The kernel's log."""
     logind: FakeLogind = field(default_factory=FakeLogind)
     """Holds up shutdowns, and tells kubelets of them."""
-    _cgroups: late.node_cgroups.NodeCgroups | None = field(
+    _cgroups: machine.NodeCgroups | None = field(
         default=None, init=False, repr=False, compare=False
     )
 
@@ -183,20 +184,18 @@ class FakeNode:
         return self.traffic
 
     @property
-    def cgroups(self) -> late.cgroupfs.CgroupFS:
+    def cgroups(self) -> cgroupfs.CgroupFS:
         """The file system at /sys/fs/cgroup. It is made when it is first asked for; set it to have
         another."""
         if self._cgroups is None:
-            made = late.node_cgroups.NodeCgroups.of(
-                self.topology(), self.cgroups_version, self.clock
-            )
+            made = machine.NodeCgroups.of(self.topology(), self.cgroups_version, self.clock)
             self.cgroups = made.fs
             return made.fs
         return self._cgroups.fs
 
     @cgroups.setter
-    def cgroups(self, cgroups: late.cgroupfs.CgroupFS) -> None:
-        self._cgroups = late.node_cgroups.NodeCgroups(cgroups)
+    def cgroups(self, cgroups: cgroupfs.CgroupFS) -> None:
+        self._cgroups = machine.NodeCgroups(cgroups)
         self.cgroups_version = 1 if cgroups.version == 1 else 2
         cgroups.belongs_to(self)
 
@@ -211,15 +210,15 @@ class FakeNode:
 
     def out_of_memory(
         self,
-        full: late.tree.Cgroup,
-        victims: Sequence[late.tree.Process],
-        group: late.tree.Cgroup | None,
+        full: interface.Cgroup,
+        victims: Sequence[interface.Process],
+        group: interface.Cgroup | None,
     ) -> None:
         """Say in the kernel's log which processes die because the group `full` has no room."""
         for line in oom_report.of_memcg(full, victims, group):
             self.kernel_says(line)
 
-    def cgroup_root(self) -> late.cgroupfs.CgroupPath:
+    def cgroup_root(self) -> cgroupfs.CgroupPath:
         return self.cgroups.path()
 
     def cgroup_version(self) -> Literal[1, 2]:
@@ -259,8 +258,8 @@ class FakeNode:
         """CPUs, NUMA nodes and huge pages: `layout`, or one made for `cpus` and `memory_bytes`."""
         if self.layout is not None:
             return self.layout
-        return late.topology.uniform_topology(
-            cores=self.cpus, memory_bytes=self.memory_bytes, hugepages=late.topology.NO_HUGEPAGES
+        return machine.uniform_topology(
+            cores=self.cpus, memory_bytes=self.memory_bytes, hugepages=machine.NO_HUGEPAGES
         )
 
     def oom(self, process: str = "", pid: int = 0) -> Victim:
@@ -280,7 +279,7 @@ class FakeNode:
         best.kill()
         return best
 
-    def kill_for_memory(self, process: late.cgroupfs.Process) -> None:
+    def kill_for_memory(self, process: cgroupfs.Process) -> None:
         """Kill a process in a cgroup: the machine is out of memory."""
         assert self._cgroups is not None, "the process is in a cgroup"
         victim = self._cgroups.victim(process)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fakecri import late
+from fakecri.cgroupfs import interface
 from fakecri.machine.values import Victim
 
 
 def of_memcg(
-    full: late.tree.Cgroup, victims: Sequence[late.tree.Process], group: late.tree.Cgroup | None
+    full: interface.Cgroup, victims: Sequence[interface.Process], group: interface.Cgroup | None
 ) -> list[str]:
     """A cgroup is at its limit; the first victim is taken for the one that asked for memory.
     `group`: whose memory.oom.group makes all of its processes go."""
@@ -46,14 +46,14 @@ def _invoked(name: str, oom_score_adj: int) -> str:
     )
 
 
-def _choice(constraint: str, where: str, victim: late.tree.Process) -> str:
+def _choice(constraint: str, where: str, victim: interface.Process) -> str:
     return (
         f"oom-kill:constraint={constraint},nodemask=(null),cpuset=/,mems_allowed=0,{where},"
         f"task={victim.name},pid={victim.pid},uid=0"
     )
 
 
-def _killed(victim: Victim | late.tree.Process) -> str:
+def _killed(victim: Victim | interface.Process) -> str:
     kib = victim.memory_bytes // 1024
     return (
         f"Killed process {victim.pid} ({victim.name}) total-vm:{kib}kB, anon-rss:{kib}kB, "

@@ -12,14 +12,12 @@ from typing import Final
 
 from kubecri.v1 import api_pb2 as pb
 
+from fakecri import fakesh
 from fakecri.core.identities import identity_of
 from fakecri.core.image_store.image_volumes import files_in
 from fakecri.core.image_store.images import Image
 from fakecri.core.objects import Container
-from fakecri.invocations.files import Files, with_users
-from fakecri.invocations.host_directory import HostDirectory
 from fakecri.programs.kernel_files import kernel_files, network_files
-from fakecri.programs.known import programs_of_fake
 
 _FOR_ALL: Final = ("/tmp", "/dev")
 _KERNEL: Final = ("/proc", "/sys")
@@ -31,17 +29,19 @@ _NOT_DIRECTORIES: Final = (
 )
 
 
-def files_of(container: Container) -> Files:
+def files_of(container: Container) -> fakesh.Files:
     """The files of a container; made when they are first asked for."""
     if container.inside.files is None:
         container.inside.files = _made(container)
-    assert isinstance(container.inside.files, Files)
+    assert isinstance(container.inside.files, fakesh.Files)
     return container.inside.files
 
 
-def _made(container: Container) -> Files:
-    files = with_users(Files(lambda path: _refusal(container, path)), container.image.accounts)
-    for name in programs_of_fake():
+def _made(container: Container) -> fakesh.Files:
+    files = fakesh.with_users(
+        fakesh.Files(lambda path: _refusal(container, path)), container.image.accounts
+    )
+    for name in fakesh.PROGRAMS:
         files.put(f"/bin/{name}", b"")
     texts = {**network_files(container), **kernel_files(container)}
     for path, text in texts.items():
@@ -66,8 +66,8 @@ def _made(container: Container) -> Files:
     return files
 
 
-def _volume(container: Container, mount: pb.Mount) -> HostDirectory:
-    return HostDirectory(
+def _volume(container: Container, mount: pb.Mount) -> fakesh.HostDirectory:
+    return fakesh.HostDirectory(
         root=mount.host_path,
         identity=identity_of(container),
         read_only=mount.readonly,
@@ -75,7 +75,7 @@ def _volume(container: Container, mount: pb.Mount) -> HostDirectory:
     )
 
 
-def _put_image(files: Files, place: str, image: Image, sub_path: str) -> None:
+def _put_image(files: fakesh.Files, place: str, image: Image, sub_path: str) -> None:
     for name, data in files_in(image, sub_path).items():
         path = posixpath.normpath(posixpath.join(place, name))
         if data is None:

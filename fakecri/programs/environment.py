@@ -7,13 +7,11 @@ from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as pb
 
+from fakecri import fakesh
 from fakecri.core import running
 from fakecri.core.identities import identity_of, user_of
 from fakecri.core.objects import Container, State
 from fakecri.core.security import security_of
-from fakecri.invocations.invocation import Invocation
-from fakecri.invocations.process_table import Entry, ProcessTable
-from fakecri.invocations.processes import Processes
 from fakecri.programs.container_files import files_of
 from fakecri.programs.known import Known
 
@@ -28,23 +26,25 @@ def env_of(container: Container, *, tty: bool = False) -> dict[str, str]:
     return env | {v.key: v.value.decode("utf-8", "replace") for v in container.config.envs}
 
 
-def table_of(container: Container) -> ProcessTable:
+def table_of(container: Container) -> fakesh.ProcessTable:
     """The processes of a container; its main process is in it even if no program of the fake is
     behind it."""
     if container.inside.table is None:
-        container.inside.table = ProcessTable((*container.config.command, *container.config.args))
-    assert isinstance(container.inside.table, ProcessTable)
+        container.inside.table = fakesh.ProcessTable(
+            (*container.config.command, *container.config.args)
+        )
+    assert isinstance(container.inside.table, fakesh.ProcessTable)
     return container.inside.table
 
 
-def seen_by(container: Container) -> list[Entry]:
+def seen_by(container: Container) -> list[fakesh.Entry]:
     """The processes that those of a container see: its own, or with a shared namespace also those
     of the other containers of its pod."""
     mode = container.config.linux.security_context.namespace_options.pid
     if mode in (pb.CONTAINER, pb.TARGET):
         return table_of(container).entries()
     first = "/pause" if mode == pb.POD else "/sbin/init"
-    found = [Entry(1, 0, (first,))]
+    found = [fakesh.Entry(1, 0, (first,))]
     for other in container.sandbox.containers.values():
         if other.state is State.RUNNING:
             found += [
@@ -56,7 +56,7 @@ def seen_by(container: Container) -> list[Entry]:
 
 def invocation_in(
     container: Container, command: tuple[str, ...], known: Known, **streams: Any
-) -> Invocation:
+) -> fakesh.Invocation:
     """An invocation of `command` in `container`, which has the programs `known`. `streams`: other
     fields of `Invocation`, such as stdin, stdout, tty, lenient."""
 
@@ -68,8 +68,8 @@ def invocation_in(
             container.stop.heard()  # any other signal it does not hear (CRI-058)
 
     table = table_of(container)
-    streams.setdefault("processes", Processes(pid=table.next_pid()))
-    return Invocation(
+    streams.setdefault("processes", fakesh.Processes(pid=table.next_pid()))
+    return fakesh.Invocation(
         command=command,
         pod=str(container.pod.name),
         namespace=str(container.pod.namespace),

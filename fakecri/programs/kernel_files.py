@@ -10,7 +10,7 @@ from kubecri.v1 import api_pb2 as pb
 from fakecri.core.identities import identity_of
 from fakecri.core.objects import Container
 from fakecri.core.security import seccomp_mode, security_of
-from fakecri.invocations.security import mask_of
+from fakecri.process.security import mask_of
 
 _DEVICE: Final = "/dev/vda"
 _OF_ALL: Final = (("proc", "/proc"), ("tmpfs", "/dev"), ("sysfs", "/sys"), ("tmpfs", "/dev/shm"))

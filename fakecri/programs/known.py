@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from fakecri import late
+from fakecri import fakesh
 from fakecri.behaviors.matching import Subject
 from fakecri.behaviors.plan import Plan
 from fakecri.core.objects import Container
@@ -21,20 +21,12 @@ EVERY: Final = "*"
 """An image with this program has every program."""
 
 
-def programs_of_fake() -> Mapping[str, late.invocation.Program]:
-    """The programs that are in every fake container, by name: `library.PROGRAMS`."""
-    # The shell and the programs take 30 ms to import; most fakes never run one.
-    from fakecri.programs.library import PROGRAMS
-
-    return PROGRAMS
-
-
 @dataclass(frozen=True, slots=True)
 class Known:
     """The programs of a container by name. `every`: each other name is a program, too, which does
     nothing and succeeds."""
 
-    programs: Mapping[str, late.invocation.Program]
+    programs: Mapping[str, fakesh.Program]
     every: bool
 
 
@@ -49,21 +41,19 @@ class ProgramTable:
     def __init__(
         self,
         of_images: Iterable[str],
-        commands_of: Callable[[Subject], Mapping[str, late.invocation.Program]],
+        commands_of: Callable[[Subject], Mapping[str, fakesh.Program]],
         ports: Ports,
     ) -> None:
         self.of_images = tuple(of_images)
         self._commands_of = commands_of
         self._ports = ports
-        self._of_network: Mapping[str, late.invocation.Program] | None = None
+        self._of_network: Mapping[str, fakesh.Program] | None = None
 
     def programs_of(self, container: Container, plan: Plan | None = None) -> Known:
         """The programs of a container in a run with `plan`; None: the run that goes on."""
         if self._of_network is None:
-            from fakecri.programs.network_programs import NetworkPrograms
-
-            self._of_network = NetworkPrograms(self._ports).by_name()
-        of_fake = {**programs_of_fake(), **self._of_network}
+            self._of_network = fakesh.NetworkPrograms(self._ports).by_name()
+        of_fake = {**fakesh.PROGRAMS, **self._of_network}
         made = {**of_fake, **self._commands_of(container.subject)}
         return known_programs(container, plan or container.run.plan, made, self.of_images)
 
@@ -71,7 +61,7 @@ class ProgramTable:
 def known_programs(
     container: Container,
     plan: Plan,
-    made: Mapping[str, late.invocation.Program],
+    made: Mapping[str, fakesh.Program],
     of_images: Iterable[str],
 ) -> Known:
     """The programs of a container in a run with `plan`. `made`: programs of the fake and the test,
@@ -82,4 +72,4 @@ def known_programs(
         names += [*container.config.command, *container.config.args][:1]
     names += of_images
     every = EVERY in names or any(command is None for command in commands)
-    return Known({**dict.fromkeys(names, late.invocation.nothing), **made}, every)
+    return Known({**dict.fromkeys(names, fakesh.nothing), **made}, every)

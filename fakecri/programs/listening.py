@@ -15,6 +15,7 @@ import ssl
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
+from fakecri import programs
 from fakecri.core.objects import Sandbox
 from fakecri.core.runtime import News
 from fakecri.programs.ports import Ports, host_ports
@@ -82,10 +83,7 @@ class Listening:
         except OSError as error:
             log.warning("cannot listen on %s:%d: %s", host, port, error)
             return
-        # aiohttp and its kin are imported by fakes that have a real port.
-        from fakecri.programs.socket_protocols import SERVE
-
-        serving = SERVE[protocol](self._ports, place, bound, self.tls)
+        serving = programs.SERVE[protocol](self._ports, place, bound, self.tls)
         task = loop.create_task(_until_cancelled(serving))
         self._open[place] = task
 

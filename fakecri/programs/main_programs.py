@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri import late
+from fakecri import fakesh, programs
 from fakecri.behaviors.behavior import Runs, StartFails
 from fakecri.behaviors.plan import Plan
 from fakecri.clockwork.clockwork import Clockwork
@@ -24,8 +24,7 @@ from fakecri.core import running
 from fakecri.core.file_work import LogLine
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import Core, News
-from fakecri.invocations.processes import Processes
-from fakecri.programs.known import Known, programs_of_fake
+from fakecri.programs.known import Known
 
 log = logging.getLogger("fakecri")
 _FAILED: Final = 1
@@ -57,7 +56,7 @@ class MainPrograms:
         """
         if plan.runs is None and container.config.stdin and plan.says_no_end:
             command = (*container.config.command, *container.config.args)
-            if command and command[0].rsplit("/", 1)[-1] in programs_of_fake():
+            if command and command[0].rsplit("/", 1)[-1] in fakesh.PROGRAMS:
                 plan = replace(plan, runs=Runs())
         if plan.runs is None or plan.runs.program is not None or plan.start_fails is not None:
             return plan
@@ -124,11 +123,11 @@ class MainPrograms:
     async def _play(
         self,
         container: Container,
-        program: late.invocation.Program,
-        invocation: late.invocation.Invocation,
+        program: fakesh.Program,
+        invocation: fakesh.Invocation,
     ) -> None:
         try:
-            code = await late.invocation.exit_code_of(program, invocation) & 0xFF
+            code = await fakesh.exit_code_of(program, invocation) & 0xFF
         except Exception:
             log.exception("the main program of container %s failed", container.name)
             code = _FAILED
@@ -143,7 +142,7 @@ class MainPrograms:
 
     def _invocation(
         self, container: Container, plan: Plan, command: tuple[str, ...]
-    ) -> late.invocation.Invocation:
+    ) -> fakesh.Invocation:
         def output(stream: str) -> LogOutput:
             taps = self._taps.setdefault(container.id, [])
             return LogOutput(
@@ -155,14 +154,14 @@ class MainPrograms:
             )
 
         tty = bool(container.config.tty)
-        return late.environment.invocation_in(
+        return programs.invocation_in(
             container,
             command,
             self._programs_of(container, plan),
             stdout=output("stdout"),
             stderr=output("stdout" if tty else "stderr"),  # CRI-101
             tty=tty,
-            processes=Processes(pid=1),
+            processes=fakesh.Processes(pid=1),
         )
 
 

@@ -28,11 +28,11 @@ HUNG_UP: Final = "hung up"
 """What a `Visit` ended with in place of an answer."""
 
 
-class NotServed(ConnectionError):
+class NotServed(ConnectionRefusedError):
     """Nothing listens on that port."""
 
 
-class WrongProtocol(ConnectionError):
+class WrongProtocol(ConnectionAbortedError):
     """What listens there speaks another protocol; `spoken` says which."""
 
     def __init__(self, spoken: str) -> None:
@@ -229,6 +229,17 @@ class Ports:
         if sandbox.on_host_network:
             return self.is_node(host)
         return False
+
+    def open_at(self, address: str) -> Iterator[int]:
+        """The ports on which containers of the pod with this address listen."""
+        for container, rules in self.listening():
+            if container.sandbox.ip == address:
+                yield from sorted({rule.port for rule in rules})
+
+    def is_alive(self, address: str) -> bool:
+        """Whether a pod that runs, or the node, has this address."""
+        pods = (sandbox for sandbox in self.core.sandboxes.values() if sandbox.ready)
+        return any(address in pod.ips for pod in pods) or self.is_node(address)
 
     def is_node(self, host: str) -> bool:
         """Whether the node is called so, or has that address."""

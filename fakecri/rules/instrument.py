@@ -14,7 +14,7 @@ import grpc
 from google.protobuf.message import Message
 from kubecri.v1.typed_calls import typed_call, typed_stream
 
-from fakecri import late
+from fakecri import channel as channels
 from fakecri.behaviors.matching import Match
 from fakecri.cri.foreign import exchange
 from fakecri.cri.services import REQUEST_TYPES, Answerer, CriHandlers, require_method
@@ -66,17 +66,17 @@ class Instrumented(Asked):
 
     # -- for clients with gRPC stubs -----------------------------------------------------------
 
-    def channel(self) -> late.aio.InProcessChannel:
+    def channel(self) -> channels.InProcessChannel:
         """A `grpc.aio.Channel` whose calls are answered here, without a socket. asyncio stubs of
         any make work on it, on the clock of the loop they run on. It serves v1 and v1alpha2."""
-        return late.aio.InProcessChannel([CriHandlers(self)])
+        return channels.InProcessChannel([CriHandlers(self)])
 
-    def blocking_channel(self) -> late.blocking.BlockingChannel:
+    def blocking_channel(self) -> channels.BlockingChannel:
         """The same for synchronous stubs: a `grpc.Channel` with a virtual loop of its own.
 
         Time passes while a call waits, and in its `sleep`. Close it, or use it in a `with` block.
         """
-        return late.blocking.BlockingChannel([CriHandlers(self)])
+        return channels.BlockingChannel([CriHandlers(self)])
 
     # -- CriTarget -----------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import argparse
 from ipaddress import ip_address
 from typing import Any, Final
 
-from fakecri import late
+import fakecri
 from fakecri.control.ctl_args import duration, size
 
 _OPTIONS: Final = (
@@ -122,7 +122,7 @@ def _address(text: str) -> str:
         raise argparse.ArgumentTypeError(f"wanted an IP address, got {text!r}") from None
 
 
-def made_of(arguments: argparse.Namespace) -> tuple[late.node.FakeNode, dict[str, Any]]:
+def made_of(arguments: argparse.Namespace) -> tuple[fakecri.FakeNode, dict[str, Any]]:
     """The node and the options of the fake: what switches say counts before what the script says.
     By default a served fake writes log files, and its containers see the host paths that are
     mounted into them. Raises ScriptError, ValueError."""
@@ -135,7 +135,7 @@ def made_of(arguments: argparse.Namespace) -> tuple[late.node.FakeNode, dict[str
         script = load_script(arguments.script)
         fields, described = script.node_fields(), options_of(script)
     # A kubelet on this machine stats the directory of the images.
-    node = late.node.FakeNode(**{"image_root": "/", **fields, **_given(arguments, _NODE)})
+    node = fakecri.FakeNode(**{"image_root": "/", **fields, **_given(arguments, _NODE)})
     if arguments.disk is not None:
         node.filesystems["/"].capacity_bytes = arguments.disk
     by_default = {"write_logs": True, "host_mounts": True}

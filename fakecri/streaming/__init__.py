@@ -9,3 +9,12 @@ only: a virtual loop has no sockets.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakecri.lazy import face
+
+if TYPE_CHECKING:
+    from fakecri.streaming.server import StreamingServer as StreamingServer
+else:
+    __getattr__, __dir__ = face(__name__, {"server": "StreamingServer"})

@@ -11,7 +11,7 @@ import asyncio
 from contextlib import suppress
 from typing import Protocol
 
-from fakecri.invocations.pipes import Valve
+from fakecri.process.pipes import Valve
 from fakecri.streaming import spdy
 from fakecri.streaming.spdy_frames import REFUSED_STREAM
 from fakecri.streaming.spdy_headers import Headers, header

@@ -16,18 +16,12 @@ from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as pb
 
+from fakecri import fakesh
 from fakecri.behaviors.plan import next_reply
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import SIGKILLED, Core
 from fakecri.errors import CriError, unknown
-from fakecri.invocations.invocation import (
-    BROKEN_PIPE,
-    Invocation,
-    Program,
-    exec_failed,
-    exit_code_of,
-)
-from fakecri.invocations.pipes import (
+from fakecri.process.pipes import (
     Discard,
     Output,
     Terminal,
@@ -65,7 +59,7 @@ async def execute(
             invocation = invocation_of(console)
             program = _answer_of(runtime, container, command) or invocation.find()
             if program is None:
-                raise unknown(exec_failed(invocation, runtime.core.ids.hex()))
+                raise unknown(fakesh.exec_failed(invocation, runtime.core.ids.hex()))
             work = _to_the_end(program, invocation)
             code = await _while_running(runtime, container, work)
             return Outcome(SIGKILLED if code is None else code)
@@ -75,14 +69,14 @@ async def execute(
         return _failed("executing command in", "a command", error)
 
 
-async def _to_the_end(program: Program, invocation: Invocation) -> int:
+async def _to_the_end(program: fakesh.Program, invocation: fakesh.Invocation) -> int:
     """The exit code of a program, once the jobs that it left behind have ended, too (CRI-113)."""
     try:
-        code = await exit_code_of(program, invocation)
+        code = await fakesh.exit_code_of(program, invocation)
         await invocation.processes.finished()
         return code & 0xFF
     except BrokenPipeError:
-        return BROKEN_PIPE
+        return fakesh.BROKEN_PIPE
     finally:
         invocation.processes.end()
 
@@ -102,7 +96,7 @@ async def attach(
             if program is None:
                 await _follow(runtime, container, invocation)
             else:
-                await _while_running(runtime, container, exit_code_of(program, invocation))
+                await _while_running(runtime, container, fakesh.exit_code_of(program, invocation))
         return Outcome()
     except (ConnectionError, asyncio.CancelledError):
         raise
@@ -167,10 +161,10 @@ async def _console(channels: Channels, tty: bool) -> AsyncIterator[_Console]:
 
 def _invocations(
     runtime: Runtime, container: Container, command: tuple[str, ...], tty: bool
-) -> Callable[[_Console], Invocation]:
+) -> Callable[[_Console], fakesh.Invocation]:
     programs = runtime.programs_of(container)
 
-    def make(console: _Console) -> Invocation:
+    def make(console: _Console) -> fakesh.Invocation:
         return invocation_in(
             container,
             command,
@@ -185,7 +179,9 @@ def _invocations(
     return make
 
 
-def _answer_of(runtime: Runtime, container: Container, command: tuple[str, ...]) -> Program | None:
+def _answer_of(
+    runtime: Runtime, container: Container, command: tuple[str, ...]
+) -> fakesh.Program | None:
     """A program that gives the answer of the container's `replies(...)`; None: no rule fits."""
     now_ns = runtime.core.now_ns()
     rule = container.reply_rule(command, container.age_s(now_ns))
@@ -193,7 +189,7 @@ def _answer_of(runtime: Runtime, container: Container, command: tuple[str, ...])
         return None
     context = container.exec_context(rule, command, now_ns, None)
 
-    async def answer(run: Invocation) -> int:
+    async def answer(run: fakesh.Invocation) -> int:
         reply = await next_reply(rule, context)
         await asyncio.sleep(reply.delay_s)
         for text, output in ((reply.stdout, run.stdout), (reply.stderr, run.stderr)):
@@ -204,7 +200,7 @@ def _answer_of(runtime: Runtime, container: Container, command: tuple[str, ...])
     return answer
 
 
-async def _follow(runtime: Runtime, container: Container, run: Invocation) -> None:
+async def _follow(runtime: Runtime, container: Container, run: fakesh.Invocation) -> None:
     """Write what the container writes from now on. What the caller types goes to the main
     program."""
     stdin = runtime.main_programs.stdin_of(container)
@@ -221,7 +217,7 @@ async def _follow(runtime: Runtime, container: Container, run: Invocation) -> No
         await stop(typing)
 
 
-async def _follow_log(runtime: Runtime, container: Container, run: Invocation) -> None:
+async def _follow_log(runtime: Runtime, container: Container, run: fakesh.Invocation) -> None:
     line_count = len(container.output.lines)
     with runtime.clockwork.changes() as changed:
         while True:

@@ -16,6 +16,7 @@ from fakecri.behaviors.matching import Subject
 from fakecri.core.objects import Sandbox
 from fakecri.errors import CriError
 from fakecri.programs.ports import Ports
+from fakecri.programs.socket_protocols import SERVE
 from fakecri.streaming.execution import PIECE_BYTES, stop
 from fakecri.streaming.session import Runtime
 from fakecri.streaming.stream_rules import Programs, Target, address, run_handler
@@ -60,9 +61,6 @@ async def _served(
     host_and_protocol = ports.protocol_in(sandbox, port)
     if host_and_protocol is None or host_and_protocol[1] not in ("http", "tcp"):
         return None
-    # aiohttp and its kin are imported by fakes that have a real port.
-    from fakecri.programs.socket_protocols import SERVE
-
     host, protocol = host_and_protocol
     bound = socket.create_server(("127.0.0.1", 0))
     stack.push_async_callback(await SERVE[protocol](ports, (host, port, protocol), bound, None))

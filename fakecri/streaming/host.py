@@ -13,7 +13,7 @@ import grpc
 from google.protobuf.message import Message
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri import late
+from fakecri import streaming
 from fakecri.errors import CriError
 from fakecri.streaming.session import Runtime
 from fakecri.streaming.stream_rules import Programs
@@ -34,7 +34,7 @@ class Streaming(Programs):
         super().__init__()
         self._runtime = runtime
         self._tokens = Tokens(clock)
-        self._server: late.server.StreamingServer | None = None
+        self._server: streaming.StreamingServer | None = None
         self._starting = asyncio.Lock()
         self.host = "127.0.0.1"
         """Where the server listens. Set it, and `port`, before the first request."""
@@ -55,7 +55,7 @@ class Streaming(Programs):
             )
         async with self._starting:
             if self._server is None or not self._server.lives:
-                server = late.server.StreamingServer(self._runtime, self, self._tokens)
+                server = streaming.StreamingServer(self._runtime, self, self._tokens)
                 await server.start(self.host, self.port)
                 self._server = server
         copy = type(request)()

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from aiohttp import WSMsgType, web
 
-from fakecri.invocations.pipes import Valve
+from fakecri.process.pipes import Valve
 from fakecri.streaming.connections import SpdyLink
 from fakecri.streaming.over_spdy import Forward, serve_ports
 from fakecri.streaming.session import Channels, Work

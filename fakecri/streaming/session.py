@@ -14,7 +14,7 @@ from typing import Any
 
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri import late
+from fakecri import process
 from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core.objects import Container
 from fakecri.core.runtime import Core
@@ -68,8 +68,8 @@ class Channels:
     """The streams of one caller; None: the caller did not ask for that one."""
 
     stdin: asyncio.StreamReader | None = None
-    stdout: late.pipes.Output | None = None
-    stderr: late.pipes.Output | None = None
+    stdout: process.Output | None = None
+    stderr: process.Output | None = None
     resize: asyncio.StreamReader | None = None
 
 

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
-from fakecri import late
+from fakecri import fakesh
 from fakecri.behaviors.matching import Match, Subject
 from fakecri.rules.faults import Rule, RuleBook
 
@@ -27,7 +27,7 @@ class _StreamRule(Rule):
 class CommandRule(_StreamRule):
     """Containers have a program under a name."""
 
-    def __init__(self, name: str, program: late.invocation.Program, match: Match) -> None:
+    def __init__(self, name: str, program: fakesh.Program, match: Match) -> None:
         super().__init__(f"the command {name!r} in containers ({match})", match)
         self.name = name
         self.program = program
@@ -36,7 +36,7 @@ class CommandRule(_StreamRule):
 class AttachRule(_StreamRule):
     """What an attached client talks to."""
 
-    def __init__(self, program: late.invocation.Program, match: Match) -> None:
+    def __init__(self, program: fakesh.Program, match: Match) -> None:
         super().__init__(f"attach to containers ({match})", match)
         self.program = program
 
@@ -60,7 +60,7 @@ class Programs:
     def command(
         self,
         name: str,
-        program: late.invocation.Program,
+        program: fakesh.Program,
         *,
         pod: str | None = None,
         container: str | None = None,
@@ -77,7 +77,7 @@ class Programs:
 
     def attach(
         self,
-        program: late.invocation.Program,
+        program: fakesh.Program,
         *,
         pod: str | None = None,
         container: str | None = None,
@@ -100,15 +100,15 @@ class Programs:
             address(to)
         return self.rules.add(PortRule(port, to, Match(pod)))
 
-    def commands_of(self, subject: Subject) -> Mapping[str, late.invocation.Program]:
+    def commands_of(self, subject: Subject) -> Mapping[str, fakesh.Program]:
         """The programs that `command` has given to one container, by name."""
-        found: dict[str, late.invocation.Program] = {}
+        found: dict[str, fakesh.Program] = {}
         for rule in self.rules:
             if isinstance(rule, CommandRule) and rule.match.fits(subject):
                 found[rule.name] = _counted(rule, rule.program)
         return found
 
-    def attach_of(self, subject: Subject) -> late.invocation.Program | None:
+    def attach_of(self, subject: Subject) -> fakesh.Program | None:
         """The program that clients attached to one container talk to; None: they follow its
         output."""
         for rule in reversed(self.rules):
@@ -125,7 +125,7 @@ class Programs:
         return None
 
 
-def _counted(rule: Rule, program: late.invocation.Program) -> late.invocation.Program:
+def _counted(rule: Rule, program: fakesh.Program) -> fakesh.Program:
     def run(invocation: object) -> Awaitable[int | None] | int | None:
         rule.take()
         return program(invocation)  # type: ignore[arg-type]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fakecri import late
 from fakecri.calls.answers import Answers, Outage
 from fakecri.calls.containers import StartsAndStops
 from fakecri.calls.events import EventStreams
@@ -149,9 +148,7 @@ def _core(clock: Clock, ids: Ids, node: FakeNode, options: Options, driver: Driv
         handlers=tuple(options.runtime_handlers),
         host_mounts=options.host_mounts,
         cgroup_driver=CGROUP_DRIVERS[options.cgroup_driver],
-        identity=Identity(
-            options.runtime_name, lambda: options.runtime_version or late.distribution.own_version()
-        ),
+        identity=Identity(options.runtime_name, lambda: options.runtime_version or _own_version()),
     )
     network = Network(Addresses(options.pod_network))
     return Core(ids, node, _images(options), clock.wall_ns, driver, setup, network)
@@ -162,3 +159,9 @@ def _images(options: Options) -> ImageStore:
     for reference in options.images:
         store.add(reference, pinned=reference == options.sandbox_image)
     return store
+
+
+def _own_version() -> str:
+    from simclock.distribution import own_version  # with argparse, which few fakes need
+
+    return own_version()

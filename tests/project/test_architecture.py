@@ -7,13 +7,12 @@ import doctest
 import importlib
 import pkgutil
 import tomllib
-from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from changes_of_state import Changes
+from import_graph import imported_modules, names_in, source_files
 from places import ROOT
 from purity import DECIDES, PURE, current, docstring
 
@@ -75,32 +74,15 @@ VALUES_BESIDE = {
 }
 
 
-def _source_files(package: str) -> Iterator[tuple[str, Path]]:
-    root = Path(importlib.import_module(package).__path__[0])
-    for path in sorted(root.rglob("*.py")):
-        parts = (package, *path.relative_to(root).with_suffix("").parts)
-        yield ".".join(parts).removesuffix(".__init__"), path
-
-
 def _imports(path: Path) -> set[str]:
-    return _names_in(ast.parse(path.read_text()))
-
-
-def _names_in(tree: ast.AST) -> set[str]:
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            found.add(node.module)
-    return found
+    return names_in(ast.parse(path.read_text()))
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_dependencies_point_one_way(package: str) -> None:
     wrong = [
         f"{module} imports {name}"
-        for module, path in _source_files(package)
+        for module, path in source_files(package)
         for name in sorted(_imports(path))
         if (top := name.split(".")[0]) in PACKAGES and top != package
         if top not in ALLOWED[package]
@@ -108,29 +90,13 @@ def test_dependencies_point_one_way(package: str) -> None:
     assert wrong == []
 
 
-def _imported_modules(path: Path, modules: AbstractSet[str]) -> set[str]:
-    """Those of `modules` that the file imports, at its top or later."""
-    return _imported_in(ast.parse(path.read_text()), modules)
-
-
-def _imported_in(tree: ast.AST, modules: AbstractSet[str]) -> set[str]:
-    found = _names_in(tree)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            parts = {f"{node.module}.{alias.name}" for alias in node.names} & modules
-            found |= parts
-            if len(parts) == len(node.names):  # modules of a package, not the package
-                found.discard(node.module)
-    return found & modules
-
-
 def test_rooms_import_from_lower_floors_only() -> None:
     floor = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-    files = dict(_source_files("refkubelet"))
+    files = dict(source_files("refkubelet"))
     wrong = [
         f"{name} imports {other}"
         for name, path in files.items()
-        for other in sorted(_imported_modules(path, files.keys()) - {"refkubelet"})
+        for other in sorted(imported_modules(path, files.keys()) - {"refkubelet"})
         if (here := _room(name)) != (there := _room(other)) and floor[there] >= floor[here]
     ]
     assert wrong == []
@@ -139,57 +105,6 @@ def test_rooms_import_from_lower_floors_only() -> None:
 
 def _room(module: str) -> str:
     return module.split(".")[1] if "." in module else module
-
-
-@pytest.mark.parametrize("package", [name for name in PACKAGES if name != "kubecri"])
-def test_no_modules_and_no_folders_import_in_a_circle(package: str) -> None:
-    """Imports inside functions count, too; those for types alone do not."""
-    files = dict(_source_files(package))
-    imports = {name: _at_run_time(path, files.keys()) for name, path in files.items()}
-    assert _in_circles({name: others - {name, package} for name, others in imports.items()}) == []
-    folders: dict[str, set[str]] = {}
-    for name, others in imports.items():
-        here = folders.setdefault(_folder(name, files), set())
-        here.update(_folder(other, files) for other in others)
-    apart = {name: others - {name, package} for name, others in folders.items()}
-    assert _in_circles(apart) == []
-
-
-def _folder(module: str, files: Mapping[str, Path]) -> str:
-    """The package that a module lies in; of one at the top, itself."""
-    if files[module].name == "__init__.py":
-        return module
-    package = module.rpartition(".")[0]
-    return package if "." in package else module
-
-
-def _at_run_time(path: Path, modules: AbstractSet[str]) -> set[str]:
-    """Those of `modules` that the file imports when it runs, at its top or later."""
-    tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            node.body = [ast.Pass()]
-    return _imported_in(tree, modules) | _late_in(tree) & modules
-
-
-def _late_in(tree: ast.AST) -> set[str]:
-    """What a module of fakecri reaches through `fakecri.late`, at first use."""
-    from fakecri.late import _HOMES as homes
-
-    return {
-        f"{homes[node.attr]}.{node.attr}"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-        if node.value.id == "late" and node.attr in homes
-    }
-
-
-def _in_circles(imports: Mapping[str, AbstractSet[str]]) -> list[str]:
-    left = {name: set(others) for name, others in imports.items()}
-    while leaves := [name for name, others in left.items() if not others & left.keys()]:
-        for name in leaves:
-            del left[name]
-    return sorted(left)
 
 
 def _impure(path: Path) -> set[str]:
@@ -201,7 +116,7 @@ def _impure(path: Path) -> set[str]:
 
 def _deciding_modules() -> dict[str, Path]:
     """Of the package that is imported: under tox the installed one."""
-    files = dict(_source_files("refkubelet"))
+    files = dict(source_files("refkubelet"))
     return {name: path for name, path in files.items() if DECIDES.search(docstring(path))}
 
 
@@ -220,7 +135,7 @@ def test_modules_that_say_so_only_decide() -> None:
 
 def test_modules_that_say_so_change_nothing_that_they_are_given() -> None:
     packages = [package for package in PACKAGES if package != "kubecri"]  # generated
-    files = {name: path for package in packages for name, path in _source_files(package)}
+    files = {name: path for package in packages for name, path in source_files(package)}
     changes = Changes({name: ast.parse(path.read_text()) for name, path in files.items()}, KEPT)
     pure = [name for name, path in files.items() if PURE.search(docstring(path))]
     assert {name: found for name in pure if (found := changes.of(name))} == {}
@@ -247,11 +162,11 @@ def test_mutmut_asks_the_tests_of_every_room_that_decides() -> None:
 
 
 def test_what_deciding_modules_import_decides_too_or_has_only_values() -> None:
-    files = dict(_source_files("refkubelet"))
+    files = dict(source_files("refkubelet"))
     needed: set[str] = set()
     wrong: list[str] = []
     for name, path in _deciding_modules().items():
-        for other in sorted(_imported_modules(path, files.keys())):
+        for other in sorted(imported_modules(path, files.keys())):
             if _impure(files[other]):
                 needed.add(other)
                 wrong += [f"{name} imports {other}"] if other not in VALUES_BESIDE else []
@@ -288,6 +203,7 @@ def test_module_says_what_it_is_and_exports_what_it_has(name: str) -> None:
     "name",
     [
         "golden_forms",
+        "import_graph",
         "mutant_tables",
         "mutant_plan",
         "pods",

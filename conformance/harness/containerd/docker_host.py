@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from fakecri.invocations.security import CAPABILITIES
+from fakecri.process.security import CAPABILITIES
 
 OWNER_LABEL: Final = "refkubelet.containerd.owner"
 

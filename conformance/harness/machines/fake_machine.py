@@ -7,9 +7,10 @@ are those of the fake; the machine that the suite runs on is not changed.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
-from conformance.registry import Case, Feature
+from conformance.features import Feature
 from fakecri import FakeNode, Filesystem, uniform_topology
 
 NODE: Final = "node"
@@ -20,16 +21,13 @@ PLACES: Final = {NODE: "/", IMAGES: "/var/lib/images", CONTAINERS: "/var/lib/con
 kubelet process has other places, where it finds directories."""
 
 
-def set_up(machine: FakeNode, case: Case) -> None:
-    """Make the machine what the case needs."""
-    if Feature.CGROUP_V1 in case.needs:
+def set_up(machine: FakeNode, needs: AbstractSet[Feature], words: Mapping[str, Any]) -> None:
+    """Make the machine what a case needs, and what its `words` ask for: those of
+    `uniform_topology`, and `swap_bytes`."""
+    if Feature.CGROUP_V1 in needs:
         machine.cgroups_version = 1
-    if case.machine:
-        _give(machine, case.machine)
-
-
-def _give(machine: FakeNode, words: Mapping[str, Any]) -> None:
-    """The machine that a case asks for: `uniform_topology`'s words, and `swap_bytes`."""
+    if not words:
+        return
     layout = {name: value for name, value in words.items() if name != "swap_bytes"}
     machine.swap_total_bytes = words.get("swap_bytes", 0)
     machine.layout = uniform_topology(**layout)

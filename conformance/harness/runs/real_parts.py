@@ -223,7 +223,7 @@ async def _given(
     case: Case, node: FakeNode, paths: NodePaths, stack: AsyncExitStack
 ) -> GivenMachine:
     """The machine that the case asks for, given to its kubelet until the stack is closed."""
-    set_up(node, case)
+    set_up(node, case.needs, case.machine)
     base = paths.base / "machine"
     return await stack.enter_async_context(given_machine(node, running_clock(), base, paths.root))
 

@@ -63,7 +63,7 @@ async def virtual_parts(
     ids = Ids(rng)
     runtime = FakeRuntime(clock, ids, latency=cri_latency(rng, latency))
     runtime.machine.address = HOST_IP
-    set_up(runtime.machine, case)
+    set_up(runtime.machine, case.needs, case.machine)
     fake_api = None
     if Feature.API in case.needs:
         fake_api = FakeApi(clock, ids, latency=api_latency(rng, latency))

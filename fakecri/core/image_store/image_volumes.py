@@ -15,7 +15,7 @@ from kubecri.v1 import api_pb2 as pb
 from fakecri.core.image_store.images import Image, ImageStore
 from fakecri.core.lookups.lookup import shown
 from fakecri.errors import CriError, unknown
-from fakecri.invocations.accounts import text_of
+from fakecri.process.accounts import text_of
 
 TOP: Final = ("bin", "etc", "root", "tmp", "var")
 _PROGRAMS: Final = ("bin/busybox", "bin/cat", "bin/ls", "bin/sh")

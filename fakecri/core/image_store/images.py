@@ -20,7 +20,7 @@ from fakecri.behaviors import stop_signals
 from fakecri.core.image_store.references import parse_reference
 from fakecri.core.lookups.lookup import shown
 from fakecri.errors import CriError, unknown
-from fakecri.invocations.accounts import Accounts
+from fakecri.process.accounts import Accounts
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]")
 DEFAULT_SIZE_BYTES: Final = 2_000_000

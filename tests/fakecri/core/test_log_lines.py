@@ -10,7 +10,7 @@ from runtime_calls import create, pod_config, run_pod, start
 
 from fakecri import FakeCRI, exits, prints, runs
 from fakecri.behaviors.behavior import Behavior
-from fakecri.invocations.invocation import Invocation
+from fakecri.fakesh import Invocation
 
 pytestmark = pytest.mark.virtual_time
 

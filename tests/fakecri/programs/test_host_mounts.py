@@ -10,8 +10,8 @@ from kubecri.v1 import api_pb2 as cri
 from runtime_calls import run_exec, started
 
 from fakecri import FakeCRI
-from fakecri.invocations.host_directory import HostDirectory
-from fakecri.invocations.processes import ROOT, Identity
+from fakecri.fakesh import HostDirectory
+from fakecri.process.identity import ROOT, Identity
 
 pytestmark = pytest.mark.virtual_time
 

@@ -13,7 +13,7 @@ from kubecri.v1 import api_pb2 as cri
 from runtime_calls import run_exec, started
 
 from fakecri import ExecContext, FakeCRI, Reply, ignores, ready_after, replies, runs
-from fakecri.invocations.invocation import Invocation
+from fakecri.fakesh import Invocation
 
 
 def outcome(answer: Any) -> tuple[int, bytes, bytes]:

@@ -9,7 +9,7 @@ import pytest
 from stream_clients import SUCCESS, Node, channels_of, spdy_client, websocket
 
 from fakecri import FakeCRI, prints, runs
-from fakecri.invocations.invocation import Invocation
+from fakecri.fakesh import Invocation
 
 
 @pytest.fixture

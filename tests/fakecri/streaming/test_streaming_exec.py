@@ -9,7 +9,7 @@ import pytest
 from stream_clients import SUCCESS, Node, channels_of, spdy_client, upgraded, websocket
 
 from fakecri import replies
-from fakecri.invocations.invocation import Invocation
+from fakecri.fakesh import Invocation
 
 
 async def test_exec_over_spdy_carries_bytes_both_ways_CRI_115(node: Node) -> None:

@@ -14,7 +14,7 @@ from kubecri.v1 import api_pb2 as cri
 from runtime_calls import started
 
 from fakecri import FakeCRI
-from fakecri.invocations.invocation import Invocation
+from fakecri.fakesh import Invocation
 
 
 @pytest.fixture

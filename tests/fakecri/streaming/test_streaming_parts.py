@@ -15,7 +15,7 @@ from runtime_calls import run_pod
 
 from fakecri import CriError, FakeCRI
 from fakecri.behaviors.matching import Subject
-from fakecri.programs.library import PROGRAMS
+from fakecri.fakesh import PROGRAMS
 from fakecri.streaming.http_head import negotiate, parse_head
 from fakecri.streaming.session import Outcome
 from fakecri.streaming.stream_rules import Programs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-HEAVY = {"aiohttp", "fakecri.cgroupfs", "conformance.harness.kubelets.program"}
+HEAVY = {"aiohttp", "fakecri.cgroupfs.filesystem", "conformance.harness.kubelets.program"}
 
 
 def test_a_virtual_run_imports_no_servers_and_no_machines_of_numbers() -> None:

@@ -17,9 +17,20 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fakecri.behaviors.behavior import Behavior, ExecContext, Reply
-    from fakecri.behaviors.curves import ramp
-    from fakecri.behaviors.words import (
+    from fakecri.core.image_store.images import RegistryImage, any_image, registry_of
+    from fakecri.cri.services import CriTarget
+    from fakecri.errors import CriError
+    from fakecri.fake import FakeCRI
+    from fakecri.latency import cri_latency
+    from fakecri.machine.node import FakeNode
+    from fakecri.machine.topology import HugePages, MachineTopology, uniform_topology
+    from fakecri.machine.values import Filesystem
+    from fakecri.options import Options
+    from fakecri.serving.background import ServedFake, serve
+    from fakecri.words.behaviors import (
+        Behavior,
+        ExecContext,
+        Reply,
         exits,
         ignores,
         oom_at,
@@ -35,24 +46,14 @@ if TYPE_CHECKING:
         uses,
         writes_termination_message,
     )
-    from fakecri.core.image_store.images import RegistryImage, any_image, registry_of
-    from fakecri.cri.services import CriTarget
-    from fakecri.errors import CriError
-    from fakecri.fake import FakeCRI
-    from fakecri.latency import cri_latency
-    from fakecri.machine.node import FakeNode
-    from fakecri.machine.topology import uniform_topology
-    from fakecri.machine.values import Filesystem
-    from fakecri.options import Options
-    from fakecri.serving.background import ServedFake, serve
-    from kubeobjects.topology import HugePages, MachineTopology
+    from fakecri.words.curves import ramp
 
 # Where each public name lives; imported when first used, so that `import fakecri` costs nothing.
 _HOMES = {
-    "Behavior": "behaviors.behavior",
+    "Behavior": "words.behaviors",
     "CriError": "errors",
     "CriTarget": "cri.services",
-    "ExecContext": "behaviors.behavior",
+    "ExecContext": "words.behaviors",
     "FakeCRI": "fake",
     "FakeNode": "machine.node",
     "Filesystem": "machine.values",
@@ -60,28 +61,28 @@ _HOMES = {
     "MachineTopology": "machine.topology",
     "Options": "options",
     "RegistryImage": "core.image_store.images",
-    "Reply": "behaviors.behavior",
+    "Reply": "words.behaviors",
     "ServedFake": "serving.background",
     "any_image": "core.image_store.images",
     "cri_latency": "latency",
-    "exits": "behaviors.words",
-    "ignores": "behaviors.words",
-    "oom_at": "behaviors.words",
-    "oom_kills_child": "behaviors.words",
-    "prints": "behaviors.words",
-    "ramp": "behaviors.curves",
-    "ready_after": "behaviors.words",
+    "exits": "words.behaviors",
+    "ignores": "words.behaviors",
+    "oom_at": "words.behaviors",
+    "oom_kills_child": "words.behaviors",
+    "prints": "words.behaviors",
+    "ramp": "words.curves",
+    "ready_after": "words.behaviors",
     "registry_of": "core.image_store.images",
-    "replies": "behaviors.words",
-    "runs": "behaviors.words",
+    "replies": "words.behaviors",
+    "runs": "words.behaviors",
     "serve": "serving.background",
-    "serves": "behaviors.words",
-    "start_fails": "behaviors.words",
-    "start_hangs": "behaviors.words",
-    "stops": "behaviors.words",
+    "serves": "words.behaviors",
+    "start_fails": "words.behaviors",
+    "start_hangs": "words.behaviors",
+    "stops": "words.behaviors",
     "uniform_topology": "machine.topology",
-    "uses": "behaviors.words",
-    "writes_termination_message": "behaviors.words",
+    "uses": "words.behaviors",
+    "writes_termination_message": "words.behaviors",
 }
 
 __all__ = [

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Unpack
 
-from fakecri.behaviors.behavior import Behavior
 from fakecri.clockwork.loop_clock import LoopClock
 from fakecri.core.image_store.images import ImageStore, any_image
 from fakecri.machine.node import FakeNode
 from fakecri.options import OptionFields, Options, chosen_options
 from fakecri.rules.faults import Rule
 from fakecri.rules.instrument import Instrumented
+from fakecri.words.behaviors import Behavior
 from fakecri.world.assembly import assemble
 from fakecri.world.world import World
 from simclock import Clock, Ids, Rng
@@ -134,7 +134,7 @@ class FakeCRI(Instrumented, World):
         may be patterns (`web*`); `attempt` is its attempt number. Of several rules the newest
         decides, for each kind of behaviour. `first_attempts`: only so many first attempts of each
         container (numbers from 0), so that what crashes at first runs in the end. `times`: how many
-        starts the rule decides in all; None: no limit. Raises BehaviorError for what is no
+        starts the rule decides in all; None: no limit. Raises WordError for what is no
         behaviour.
         """
         return self._programming.behaves(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from conformance.harness.workload import Flag, Workload, command, runs
+from conformance.harness.workload import Workload, command, has_file, runs
 
 IMAGE: Final = "localhost/busybox:1"
 OTHER_IMAGE: Final = "localhost/busybox:2"  # the same content under another tag
@@ -84,7 +84,7 @@ class ExecProbe(Probe):
         return {"exec": {"command": ["test", "-e", f"/tmp/{kind}"]}}
 
     def prepared(self, kind: str, work: Workload) -> Workload:
-        return work.with_flag(Flag(f"/tmp/{kind}", self.from_s, self.until_s))
+        return work.also(has_file(f"/tmp/{kind}", self.from_s, self.until_s))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ class RunProbe(Probe):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetProbe(Probe):
     """A probe over the network: `fields` is its httpGet, tcpSocket or grpc as in the API. What
-    listens there is part of the container's workload (`Workload.with_port`)."""
+    listens there is part of the container's workload (the word `serves`)."""
 
     fields: Mapping[str, Any]
 

@@ -1,7 +1,8 @@
 """What a container does, declared once for fake and real runtimes.
 
-A `Workload` is plain data. `shell` renders it as a script for a busybox image; `runtimes.played`
-makes behaviours of a fake runtime of it. The two do not differ in anything that a case can see.
+A `Workload` is the words of a fake (`fakecri.words.behaviors`) for each run of a container, as far
+as a shell can do them. `shell` renders them as a script for a busybox image; `runtimes.played`
+hands them to a fake runtime. The two do not differ in anything that a case can see.
 
 The script counts the runs of its container in /dev/shm, which the containers of one sandbox share
 and which survives their restarts.
@@ -10,124 +11,80 @@ and which survives their restarts.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias, TypeVar
 
+from fakecri.words import behaviors as words
+from fakecri.words.behaviors import FOREVER, Behavior
+
+B = TypeVar("B", bound=Behavior)
+Run: TypeAlias = tuple[Behavior, ...]
+"""One run of a container. Without words it runs until SIGTERM and then exits 0 at once."""
 FOREVER_S: Final = 3600
-
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """A file in the container that comes and goes. Times: seconds after the container's start."""
-
-    path: str
-    from_s: float = 0.0
-    until_s: float | None = None
-    """None: it stays."""
-
-
-@dataclass(frozen=True, slots=True)
-class Port:
-    """A TCP port of the container. Times: seconds after the container's start."""
-
-    port: int
-    protocol: str = "http"
-    """`http`, `https`, `tcp` or `grpc`. A shell can only do `http` and `tcp`: cases with the others
-    need a fake (Feature.POD_SERVERS)."""
-    status: int = 200
-    """The HTTP status for every path."""
-    then_s: float = 0.0
-    then_status: int = 0
-    """The HTTP status from `then_s` on; 0: `status` stays."""
-    redirects: tuple[tuple[str, str], ...] = ()
-    """HTTP paths that answer `redirect_status`, and their locations; `{ip}` in one is the pod's
-    address."""
-    redirect_status: int = 302
-    lost_bytes: int = 0
-    """Bytes of the HTTP body that are announced and never sent."""
-    health: str = "SERVING"
-    """The answer of the gRPC health service."""
-    delay_s: float = 0.0
-    """Seconds before each answer."""
-    from_s: float = 0.0
-    """When the port begins to listen."""
-    until_s: float | None = None
-    """When it stops to listen; None: never."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One run of a container. By default it runs until SIGTERM and then exits 0 at once."""
-
-    exit_code: int = 0
-    """The exit code of a run that ends by itself."""
-    exit_after_s: float | None = None
-    """Seconds until it ends by itself; None: it does not."""
-    ignores_term: bool = False
-    """Whether only SIGKILL ends it."""
-    stop_takes_s: float = 0.0
-    """Seconds from SIGTERM to its end."""
-    stop_exit_code: int = 0
-    """The exit code after SIGTERM."""
-    prints: str = ""
-    """A line that it prints at each of `prints_at_s`."""
-    prints_at_s: tuple[float, ...] = (0.0,)
-    """Seconds after its start."""
-    prints_to: str = "stdout"
-    """Where: `stdout` or `stderr`."""
-    termination_message: str = ""
-    """Written to /dev/termination-log at its start."""
-    memory_bytes: int = 0
-    """Memory that it holds."""
-    disk_bytes: int = 0
-    """Bytes that it writes into its root filesystem."""
-    inodes: int = 0
-    """Files that it makes in its root filesystem."""
-    processes: int = 1
-    """The processes it consists of, as far as it may have so many; a shell has at least two."""
-    flags: tuple[Flag, ...] = ()
-    """Files that come and go."""
-    ports: tuple[Port, ...] = ()
-    """Ports that it listens on."""
+_LOOK: Final = ("test", "-e")
+DEFAULT_STOP: Final = words.stops(0)
+"""How a run stops of which nothing else is said."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
     """What the successive runs of a container do; the last entry repeats."""
 
-    runs: tuple[Run, ...] = field(default=(Run(),))
+    runs: tuple[Run, ...] = ((),)
 
-    def with_flag(self, flag: Flag) -> Workload:
-        """The same, with one more file that comes and goes in every run."""
-        return Workload(tuple(replace(run, flags=(*run.flags, flag)) for run in self.runs))
-
-    def with_port(self, port: Port) -> Workload:
-        """The same, with one more port that every run listens on."""
-        return Workload(tuple(replace(run, ports=(*run.ports, port)) for run in self.runs))
+    def also(self, *more: Behavior) -> Workload:
+        """The same, and this too in every run."""
+        return Workload(tuple((*run, *more) for run in self.runs))
 
 
-def runs(**changes: float | str | bool | tuple[float, ...]) -> Workload:
-    """A workload that runs until it is stopped; `changes` are fields of `Run`."""
-    return Workload((Run(**changes),))  # type: ignore[arg-type]
+def runs(*said: Behavior) -> Workload:
+    """A workload that runs until it is stopped, and does this."""
+    return Workload((said,))
 
 
-def exits(code: int, *, after_s: float = 0.0, message: str = "") -> Workload:
+def exits(code: int, *said: Behavior, after_s: float = 0.0, message: str = "") -> Workload:
     """A workload that ends by itself with exit code `code` in every run, `after_s` seconds after
     its start, and leaves `message` as its termination message."""
-    return Workload((Run(exit_code=code, exit_after_s=after_s, termination_message=message),))
+    left = (words.writes_termination_message(message),) if message else ()
+    return Workload(((words.exits(code, after_s=after_s), *left, *said),))
 
 
-def ignores_term() -> Workload:
+def ignores_term(*said: Behavior) -> Workload:
     """A workload that ignores SIGTERM, so that only SIGKILL at the end of the grace period ends
     it."""
-    return Workload((Run(ignores_term=True),))
+    return runs(words.ignores(), *said)
 
 
 def in_turn(*workloads: Workload) -> Workload:
     """A workload whose first run is that of the first argument, and so on; further runs are like
     the last one."""
     return Workload(tuple(run for workload in workloads for run in workload.runs))
+
+
+def has_file(path: str, from_s: float = 0.0, until_s: float | None = None) -> Behavior:
+    """A file in the container that comes and goes, so many seconds after the container's start;
+    `until_s` None: it stays."""
+    gone_s = FOREVER if until_s is None else until_s
+    return words.replies([*_LOOK, path], from_s=from_s, until_s=gone_s)
+
+
+def redirects(
+    port: int, locations: Iterable[tuple[str, str]], status: int = 302, *, delay_s: float = 0.0
+) -> Iterator[Behavior]:
+    """HTTP paths of a port that lead to these locations; `{ip}` in one is the pod's address."""
+    for path, location in locations:
+        yield words.serves(port, status=status, path=path, location=location, delay_s=delay_s)
+
+
+def of_kind(kind: type[B], run: Run) -> list[B]:
+    """The words of that kind in a run."""
+    return [word for word in run if isinstance(word, kind)]
+
+
+def files_of(run: Run) -> list[words.replies]:
+    """The files that come and go in a run (`has_file`)."""
+    return [one for one in of_kind(words.replies, run) if (one.command or ())[:2] == _LOOK]
 
 
 def command(name: str, workload: Workload) -> list[str]:
@@ -151,50 +108,62 @@ def shell(name: str, workload: Workload) -> str:
 def _one_run(run: Run) -> str:
     """The lines of the script for one run."""
     lines = [_trap(run)]
-    if run.termination_message:
-        lines.append(f"printf %s {shlex.quote(run.termination_message)} > /dev/termination-log")
-    if run.memory_bytes:
-        lines.append(f"held=$(head -c {run.memory_bytes} /dev/zero | tr '\\0' x)")
-    if run.disk_bytes:
-        lines.append(f"head -c {run.disk_bytes} /dev/zero > /filled")
-    if run.inodes:
-        lines.append(f"mkdir -p /many; for n in $(seq {run.inodes}); do : > /many/$n; done")
-    if run.processes > 2:
-        others = run.processes - 2  # the shell itself, and the `sleep` that it waits for at its end
-        # A shell that cannot fork ends: one of its own has as many as it can, and they stay.
-        lines.append(f"( for n in $(seq {others}); do sleep {FOREVER_S} & done )")
-    lines += _timeline(run)
-    return "\n".join(lines)
+    for message in of_kind(words.writes_termination_message, run):
+        lines.append(f"printf %s {shlex.quote(message.text)} > /dev/termination-log")
+    for amounts in of_kind(words.uses, run):
+        lines += _use(amounts)
+    return "\n".join([*lines, *_timeline(run)])
 
 
 def _trap(run: Run) -> str:
-    if run.ignores_term:
+    if of_kind(words.ignores, run):
         return "trap '' TERM"
-    wait = f"sleep {run.stop_takes_s:g}; " if run.stop_takes_s else ""
-    return f"trap '{wait}exit {run.stop_exit_code}' TERM"
+    *_, stop = (DEFAULT_STOP, *of_kind(words.stops, run))
+    wait = f"sleep {stop.after_s:g}; " if stop.after_s else ""
+    return f"trap '{wait}exit {stop.code}' TERM"
+
+
+def _use(amounts: words.uses) -> Iterator[str]:
+    """What takes memory, disk and processes, of each as much as it is said of the start."""
+    memory, disk, inodes, processes = (
+        curve[0][1] if curve else 0
+        for curve in (amounts.memory_bytes, amounts.disk_bytes, amounts.inodes, amounts.pids)
+    )
+    if memory:
+        yield f"held=$(head -c {memory} /dev/zero | tr '\\0' x)"
+    if disk:
+        yield f"head -c {disk} /dev/zero > /filled"
+    if inodes:
+        yield f"mkdir -p /many; for n in $(seq {inodes}); do : > /many/$n; done"
+    if processes > 2:
+        others = processes - 2  # the shell itself, and the `sleep` that it waits for at its end
+        # A shell that cannot fork ends: one of its own has as many as it can, and they stay.
+        yield f"( for n in $(seq {others}); do sleep {FOREVER_S} & done )"
 
 
 def _timeline(run: Run) -> Sequence[str]:
     """What happens at the start, then what happens later, in the background so that a container
     goes on while it stops, and the end. `wait` lets a trap run at once."""
     steps: list[tuple[float, str]] = []
-    if run.prints:
-        where = " >&2" if run.prints_to == "stderr" else ""
-        steps += [(at_s, f"echo {shlex.quote(run.prints)}{where}") for at_s in run.prints_at_s]
-    for flag in run.flags:
-        steps.append((flag.from_s, f"touch {flag.path}"))
-        if flag.until_s is not None:
-            steps.append((flag.until_s, f"rm -f {flag.path}"))
-    for port in run.ports:
-        steps += _port_steps(port)
-    end_s = FOREVER_S if run.exit_after_s is None else run.exit_after_s
+    for line in of_kind(words.prints, run):
+        where = " >&2" if line.stream == "stderr" else ""
+        steps.append((line.at_s, f"echo {shlex.quote(line.text)}{where}"))
+    for file in files_of(run):
+        path = (file.command or ())[-1]
+        steps.append((file.from_s, f"touch {path}"))
+        if file.until_s < FOREVER:
+            steps.append((file.until_s, f"rm -f {path}"))
+    served = of_kind(words.serves, run)
+    for port in dict.fromkeys(rule.port for rule in served):
+        steps += _port_steps([rule for rule in served if rule.port == port])
+    *_, end = (words.exits(after_s=FOREVER_S), *of_kind(words.exits, run))
     lines = [what for at_s, what in steps if at_s <= 0]
-    later = sorted((s for s in steps if 0 < s[0] < end_s), key=lambda step: step[0])
+    later = sorted((s for s in steps if 0 < s[0] < end.after_s), key=lambda step: step[0])
     if later:
         lines += ["(", *_one_after_the_other(later), ") &"]
-    if end_s > 0:
-        lines.append(f"sleep {end_s:g} & wait $!")
-    return [*lines, f"exit {run.exit_code}"]
+    if end.after_s > 0:
+        lines.append(f"sleep {end.after_s:g} & wait $!")
+    return [*lines, f"exit {end.code}"]
 
 
 def _one_after_the_other(steps: Sequence[tuple[float, str]]) -> Sequence[str]:
@@ -207,37 +176,42 @@ def _one_after_the_other(steps: Sequence[tuple[float, str]]) -> Sequence[str]:
     return lines
 
 
-def _port_steps(port: Port) -> list[tuple[float, str]]:
+def _port_steps(rules: Sequence[words.serves]) -> list[tuple[float, str]]:
     """What happens to a port, each step with the second when it does: one `nc` serves the port and
-    reads the HTTP status to answer with from a file."""
-    if port.protocol not in ("http", "tcp"):
+    reads the HTTP status to answer with from a file. A shell can only do `http` and `tcp`: cases
+    with the others need a fake (Feature.POD_SERVERS)."""
+    first, *_ = rules
+    if first.protocol not in ("http", "tcp"):
         return []
-    number, status = port.port, f"/tmp/status-{port.port}"
-    program = "/bin/true" if port.protocol == "tcp" else f"/bin/sh /tmp/serve-{number}"
+    number, status = first.port, f"/tmp/status-{first.port}"
+    program = "/bin/true" if first.protocol == "tcp" else f"/bin/sh /tmp/serve-{number}"
     serve = f"nc -ll -p {number} -e {program} & port{number}=$!"
-    steps = [(port.from_s, f"echo {port.status} > {status}")]
-    if port.protocol == "http":
-        steps.append((port.from_s, f"cat > /tmp/serve-{number} <<'END'\n{_answer(port)}\nEND"))
-    steps.append((port.from_s, serve))
-    if port.then_status:
-        steps.append((port.then_s, f"echo {port.then_status} > {status}"))
-    if port.until_s is not None:
-        steps.append((port.until_s, f"kill $port{number}"))
+    says, *others = (
+        (rule.from_s, f"echo {rule.status} > {status}") for rule in rules if rule.path is None
+    )
+    steps = [says]
+    if first.protocol == "http":
+        answer = _answer(rules)
+        steps.append((first.from_s, f"cat > /tmp/serve-{number} <<'END'\n{answer}\nEND"))
+    steps += [(first.from_s, serve), *others]
+    if first.until_s < FOREVER:
+        steps.append((first.until_s, f"kill $port{number}"))
     return steps
 
 
-def _answer(port: Port) -> str:
+def _answer(rules: Sequence[words.serves]) -> str:
     """The script that answers one HTTP request, with the connection as standard input and
     output."""
-    end = f"\\r\\nContent-Length: {port.lost_bytes}\\r\\nConnection: close\\r\\n\\r\\n"
+    first, *_ = rules
+    end = f"\\r\\nContent-Length: {first.lost_bytes}\\r\\nConnection: close\\r\\n\\r\\n"
     lines = ["read -r _ path _", "while read -r line && [ ${#line} -gt 1 ]; do :; done"]
-    if port.delay_s:
-        lines.append(f"sleep {port.delay_s:g}")
+    if first.delay_s:
+        lines.append(f"sleep {first.delay_s:g}")
     lines.append("case ${path%%\\?*} in")
-    for path, location in port.redirects:
-        target = location.replace("{ip}", "$(hostname -i)")
-        lines.append(
-            f'{path}) printf "HTTP/1.1 {port.redirect_status} Found\\r\\nLocation: {target}{end}";;'
-        )
-    lines.append(f'*) printf "HTTP/1.1 $(cat /tmp/status-{port.port}) Said{end}";;')
+    for rule in rules:
+        if rule.path is not None:
+            head = f"HTTP/1.1 {rule.status} Found\\r\\nLocation: "
+            target = rule.location.replace("{ip}", "$(hostname -i)")
+            lines.append(f'{rule.path}) printf "{head}{target}{end}";;')
+    lines.append(f'*) printf "HTTP/1.1 $(cat /tmp/status-{first.port}) Said{end}";;')
     return "\n".join([*lines, "esac"])

@@ -8,65 +8,49 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, TypeVar
 
-from fakecri.behaviors import stop_signals
-from fakecri.behaviors.behavior import (
-    Behavior,
-    ExecContext,
-    Exits,
-    Ignores,
-    OomAt,
-    OomKillsChild,
-    Prints,
-    ReadyAfter,
-    Replies,
-    Reply,
-    Runs,
-    Serves,
-    StartFails,
-    StartHangs,
-    Stops,
-    Uses,
-    WritesTerminationMessage,
-)
-from fakecri.behaviors.curves import at
+from fakecri.words import behaviors as words
+from fakecri.words import stop_signals
+from fakecri.words.behaviors import Behavior, ExecContext, Reply
+from fakecri.words.curves import at
 
-_DEFAULT_STOP: Final = Stops()
-_NO_USE: Final = Uses()
+B = TypeVar("B", bound=Behavior)
+_DEFAULT_STOP: Final = words.stops()
+_NO_USE: Final = words.uses()
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One run. The default runs for ever and ends with 143 as soon as it gets SIGTERM."""
 
-    exits: Exits | None = None
+    exits: words.exits | None = None
     """How it ends by itself; None: it does not."""
-    stops: Stops = _DEFAULT_STOP
+    stops: words.stops = _DEFAULT_STOP
     """What a stop signal does; by default it ends with 143 at once."""
-    ignores: Ignores | None = None
+    ignores: words.ignores | None = None
     """Which stop signal it ignores, and how long; None: none."""
-    prints: tuple[Prints, ...] = ()
+    prints: tuple[words.prints, ...] = ()
     """Lines for the log, in order of their times."""
-    replies: tuple[Replies, ...] = ()
+    replies: tuple[words.replies, ...] = ()
     """Answers to exec; the first that fits answers."""
-    serves: tuple[Serves, ...] = ()
+    serves: tuple[words.serves, ...] = ()
     """Ports; the first rule that fits answers."""
-    uses: Uses = _NO_USE
+    uses: words.uses = _NO_USE
     """Memory, CPU, disk and processes; by default next to nothing."""
-    start_fails: StartFails | None = None
+    start_fails: words.start_fails | None = None
     """Why StartContainer fails; None: it does not."""
-    start_hangs: StartHangs | None = None
+    start_hangs: words.start_hangs | None = None
     """How long StartContainer takes; None: no time."""
-    runs: Runs | None = None
+    runs: words.runs | None = None
     """The program that it really runs; None: it only stands for one."""
-    child_oom: OomKillsChild | None = None
+    oom_kills_child: words.oom_kills_child | None = None
     """When the kernel kills a child process for memory; None: never."""
-    oom_at: OomAt | None = None
+    oom_at: words.oom_at | None = None
     """When it takes all memory that it may have; None: never."""
-    termination_message: str = ""
-    """What it writes into the file for that when it ends."""
+    writes_termination_message: words.writes_termination_message | None = None
+    """What it writes into the file for that when it ends; None: nothing."""
 
     @property
     def says_no_use(self) -> bool:
@@ -86,15 +70,11 @@ class Plan:
     def stop_delay_s(self, age_s: float, signal: str = stop_signals.DEFAULT) -> float | None:
         """Seconds from a stop signal at that age to the exit; None: the signal is ignored."""
         ignored = self.ignores
-        if (
-            ignored is not None
-            and age_s < ignored.for_s
-            and stop_signals.normal(ignored.signal) == signal
-        ):
+        if ignored is not None and age_s < ignored.for_s and ignored.signal == signal:
             return None
         return self.stops.after_s
 
-    def reply_rule(self, command: Sequence[str], age_s: float) -> Replies | None:
+    def reply_rule(self, command: Sequence[str], age_s: float) -> words.replies | None:
         """The rule that answers `command` at that age."""
         for rule in self.replies:
             fits = rule.command is None or tuple(command) == rule.command
@@ -102,7 +82,7 @@ class Plan:
                 return rule
         return None
 
-    def listening(self, age_s: float) -> tuple[Serves, ...]:
+    def listening(self, age_s: float) -> tuple[words.serves, ...]:
         """What it serves at that age; of a port the first that fits answers."""
         return tuple(s for s in self.serves if s.from_s <= age_s < s.until_s)
 
@@ -110,18 +90,18 @@ class Plan:
         """When it first wants more memory than the limit (0: no limit) allows; None: never."""
         planned = [self.oom_at.at_s] if self.oom_at is not None else []
         if memory_limit_bytes > 0:
-            over = (at_s for at_s, amount in self.uses.memory if amount > memory_limit_bytes)
+            over = (at_s for at_s, amount in self.uses.memory_bytes if amount > memory_limit_bytes)
             planned.extend(over)
         return min(planned, default=None)
 
     def memory_bytes(self, age_s: float) -> int:
-        return at(self.uses.memory, age_s)
+        return at(self.uses.memory_bytes, age_s)
 
     def disk_bytes(self, age_s: float) -> int:
-        return at(self.uses.disk, age_s)
+        return at(self.uses.disk_bytes, age_s)
 
     def cache_bytes(self, age_s: float) -> int:
-        return at(self.uses.cache, age_s)
+        return at(self.uses.cache_bytes, age_s)
 
     def inodes(self, age_s: float) -> int:
         """At least the one of the directory itself."""
@@ -131,7 +111,7 @@ class Plan:
         return at(self.uses.pids, age_s)
 
     def cpu_millicores(self, age_s: float) -> int:
-        return at(self.uses.cpu, age_s)
+        return at(self.uses.cpu_millicores, age_s)
 
 
 def plan_for(layers: Iterable[Sequence[Behavior]]) -> Plan:
@@ -142,54 +122,33 @@ def plan_for(layers: Iterable[Sequence[Behavior]]) -> Plan:
     """
     plan = Plan()
     for layer in layers:
-        prints = sorted((b for b in layer if isinstance(b, Prints)), key=lambda line: line.at_s)
-        replies = tuple(b for b in layer if isinstance(b, Replies))
-        gates = tuple(_until_ready(b) for b in layer if isinstance(b, ReadyAfter))
-        serves = tuple(b for b in layer if isinstance(b, Serves))
+        prints = sorted(_of(words.prints, layer), key=lambda line: line.at_s)
         plan = replace(
             plan,
             prints=tuple(prints) or plan.prints,
-            replies=(*gates, *reversed(replies), *plan.replies),
-            serves=(*reversed(serves), *plan.serves),
+            replies=(*reversed(_of(words.replies, layer)), *plan.replies),
+            serves=(*reversed(_of(words.serves, layer)), *plan.serves),
+            **_once(layer),
         )
-        for behavior in layer:
-            plan = _with(plan, behavior)
     return plan
 
 
-def _with(plan: Plan, behavior: Behavior) -> Plan:
-    match behavior:
-        case Exits():
-            return replace(plan, exits=behavior)
-        case Stops():
-            return replace(plan, stops=behavior)
-        case Ignores():
-            return replace(plan, ignores=behavior)
-        case Uses():
-            return replace(plan, uses=behavior)
-        case OomKillsChild():
-            return replace(plan, child_oom=behavior)
-        case OomAt():
-            return replace(plan, oom_at=behavior)
-        case StartFails():
-            return replace(plan, start_fails=behavior)
-        case StartHangs():
-            return replace(plan, start_hangs=behavior)
-        case Runs():
-            return replace(plan, runs=behavior)
-        case WritesTerminationMessage():
-            return replace(plan, termination_message=behavior.text)
-    return plan
+def _of(kind: type[B], layer: Sequence[Behavior]) -> list[B]:
+    """The behaviours of that kind: those that are said, then those that others are short for."""
+    meant = [one for said in layer for one in said.means() if one is not said]
+    return [one for one in (*layer, *meant) if isinstance(one, kind)]
 
 
-_NOT_READY: Final = Reply(1, stderr="not ready yet")
+_ONCE: Final = frozenset(field.name for field in fields(Plan)) - {"prints", "replies", "serves"}
 
 
-def _until_ready(behavior: ReadyAfter) -> Replies:
-    return Replies(behavior.command, (_NOT_READY,), until_s=behavior.after_s)
+def _once(layer: Sequence[Behavior]) -> dict[str, Any]:
+    """What is so once: the last behaviour of each kind, by its word."""
+    by_word = {type(one).__name__: one for one in _of(Behavior, layer)}
+    return {word: one for word, one in by_word.items() if word in _ONCE}
 
 
-async def next_reply(rule: Replies, context: ExecContext) -> Reply:
+async def next_reply(rule: words.replies, context: ExecContext) -> Reply:
     """The answer of a rule; a handler's, or the next in turn, of which the last one repeats."""
     if rule.handler is None:
         return rule.answers[min(context.given_before, len(rule.answers) - 1)]

@@ -16,13 +16,14 @@ import grpc
 from kubecri.v1 import api_pb2 as pb
 
 from fakecri import fakesh, process, programs
-from fakecri.behaviors.behavior import Replies, Reply
 from fakecri.behaviors.plan import next_reply
 from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import SIGKILLED, Core
 from fakecri.errors import CriError, deadline_exceeded, unknown
 from fakecri.programs.known import Known
+from fakecri.words import behaviors as words
+from fakecri.words.behaviors import Reply
 
 T = TypeVar("T")
 
@@ -59,7 +60,11 @@ class ExecSync:
         return await self._reply(container, rule, command, limit_s)
 
     async def _reply(
-        self, container: Container, rule: Replies, command: tuple[str, ...], limit_s: float | None
+        self,
+        container: Container,
+        rule: words.replies,
+        command: tuple[str, ...],
+        limit_s: float | None,
     ) -> pb.ExecSyncResponse:
         context = container.exec_context(rule, command, self._core.now_ns(), limit_s)
         if rule.handler is None:

@@ -6,95 +6,13 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from fakecri.scripts.fields import Amount, Bytes, Count, ExitCode, Method, Name, Seconds
+from fakecri.scripts.fields import Amount, Bytes, Count, Method, Name, Seconds
+from fakecri.scripts.word_shapes import Shape, shape_of
+from fakecri.words.actions import Action
 from kubeobjects.strict.reader import Placed, Strict
 
-# -- actions -----------------------------------------------------------------------------------
-
-
-class _OfPod(Strict):
-    pod: Name | UnsetType = UNSET
-
-
-class _OfContainer(_OfPod, rename={"name": "container"}):
-    name: Name | UnsetType = UNSET
-
-
-class Exit(_OfContainer, rename={"name": "container"}):
-    """The newest running container that fits ends by itself."""
-
-    code: ExitCode | UnsetType = UNSET
-
-
-class Kill(_OfContainer, rename={"name": "container"}):
-    """Kill the newest running container that fits."""
-
-    exit_code: ExitCode | UnsetType = UNSET
-    reason: str | UnsetType = UNSET
-
-
-class Drop(_OfContainer, rename={"name": "container"}):
-    """The newest container that fits vanishes from the runtime."""
-
-
-class KillSandbox(_OfPod):
-    """The newest sandbox that fits dies."""
-
-
-class StopSandbox(_OfPod):
-    """Another client stops the newest sandbox that fits."""
-
-
-class LoseNetwork(Strict):
-    """The node has no pod network."""
-
-
-class RestoreNetwork(Strict):
-    """The pod network is back."""
-
-
-class Crash(Strict):
-    """The runtime goes down: calls fail with UNAVAILABLE."""
-
-    loses_state: bool | UnsetType = UNSET
-
-
-class Restart(Strict):
-    """The runtime is up again."""
-
-    lost_exits: bool | UnsetType = UNSET
-
-
-class Reboot(Strict):
-    """The node reboots."""
-
-
-class Oom(Strict):
-    """The node is out of memory: the kernel kills a process."""
-
-    process: Annotated[str, Meta(description="one outside of all pods")] | UnsetType = UNSET
-    pid: Amount | UnsetType = UNSET
-
-
-class KernelSays(Strict):
-    """The node's kernel writes a line into its log."""
-
-    text: str
-
-
-ACTIONS: Final[dict[str, type[Strict]]] = {
-    "exit": Exit,
-    "kill": Kill,
-    "drop": Drop,
-    "kill_sandbox": KillSandbox,
-    "stop_sandbox": StopSandbox,
-    "lose_network": LoseNetwork,
-    "restore_network": RestoreNetwork,
-    "crash": Crash,
-    "restart": Restart,
-    "reboot": Reboot,
-    "oom": Oom,
-    "kernel_says": KernelSays,
+ACTIONS: Final[dict[str, type[Shape]]] = {
+    word: shape_of(action) for word, action in Action.known.items()
 }
 """What can be made to happen, by the name of the method, with its arguments."""
 
@@ -209,9 +127,13 @@ class RulesQuery(Strict):
     ) = UNSET
 
 
-class ContainersQuery(_OfContainer, rename={"name": "container"}):
+class SandboxesQuery(Strict):
+    """Which sandboxes."""
+
+    pod: Name | UnsetType = UNSET
+
+
+class ContainersQuery(SandboxesQuery, rename={"name": "container"}):
     """Which containers."""
 
-
-class SandboxesQuery(_OfPod):
-    """Which sandboxes."""
+    name: Name | UnsetType = UNSET

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from fakecri.control.client import ControlClient, ControlError
-from fakecri.control.ctl_args import UsageError
+from fakecri.control.ctl_args import UsageError, VerbParser
 from fakecri.control.ctl_calls import add_calls
 from fakecri.control.ctl_rules import add_rules
 from fakecri.control.ctl_world import add_actions, add_state
@@ -64,7 +64,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_version(parser)
     parser.add_argument("--json", action="store_true", help="print answers as JSON")
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    verbs = parser.add_subparsers(
+        dest="verb", required=True, metavar="VERB", parser_class=VerbParser
+    )
     for add in (add_rules, add_calls, add_actions, add_state):
         add(verbs)
     return parser

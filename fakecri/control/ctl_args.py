@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, TypeVar
 
 from fakecri.control.client import ControlClient
 from fakecri.scripts.units import bytes_of, seconds_of
+from fakecri.words.word import Word, fields_of, form, sentence
 
 T = TypeVar("T")
 
@@ -18,9 +19,19 @@ class UsageError(Exception):
     """A wrong argument. The text is the whole message for the user."""
 
 
-def add_verb(verbs: Any, name: str, run: Command, help_text: str) -> argparse.ArgumentParser:
+class VerbParser(argparse.ArgumentParser):
+    """The parser of a verb. `words`: those that its help tells; they are imported for it alone."""
+
+    words: Callable[[], Iterable[type[Word]]] = tuple
+
+    def format_help(self) -> str:
+        rows = (f"\n  {form(word)}\n      {said_shortly(word)}\n" for word in self.words())
+        return super().format_help() + "".join(rows)
+
+
+def add_verb(verbs: Any, name: str, run: Command, help_text: str) -> VerbParser:
     """Add the verb `name`, which the function `run` carries out; returns its parser."""
-    parser: argparse.ArgumentParser = verbs.add_parser(name, help=help_text, description=help_text)
+    parser: VerbParser = verbs.add_parser(name, help=help_text, description=help_text)
     parser.set_defaults(run=run)
     return parser
 
@@ -29,10 +40,36 @@ def add_selectors(parser: argparse.ArgumentParser, *names: str) -> None:
     """Add the options that select pods, containers or calls."""
     for name in names:
         parser.add_argument(
-            f"--{name.replace('_', '-')}",
+            _option(name),
             type={"attempt": int, "nth": int, "since_s": float}.get(name, str),
             metavar=name.upper(),
         )
+
+
+def said_shortly(word: type[Word]) -> str:
+    """What helps say of a word: its sentence, as a part of one."""
+    text = sentence(word).rstrip(".")
+    return text[0].lower() + text[1:]
+
+
+def add_fields(parser: argparse.ArgumentParser, word: type[Word]) -> None:
+    """Add an option for each field of a word; what it has to have is an argument."""
+    for field in fields_of(word):
+        name = field.said
+        help_text = field.description or None
+        if field.required:
+            parser.add_argument(name, metavar=name.upper(), help=help_text)
+        elif field.kind.in_files is bool:
+            parser.add_argument(_option(name), action="store_true", default=None, help=help_text)
+        else:
+            number = field.kind.bounds is not None or field.kind.in_files == "ExitCode"
+            metavar = name.rpartition("_")[2].upper()
+            kind = int if number else str
+            parser.add_argument(_option(name), type=kind, metavar=metavar, help=help_text)
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def given(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from fakecri.control.client import ControlClient, ControlError
 from fakecri.control.ctl_args import UsageError, add_selectors, add_verb, given
+from fakecri.words.word import Word
 
 
 def add_rules(verbs: Any) -> None:
@@ -21,12 +23,14 @@ def add_rules(verbs: Any) -> None:
     behave.add_argument(
         "behaviors", nargs="+", metavar="BEHAVIOR", help="for example 'exits: {code: 1}'"
     )
+    behave.words = _behaviors
     add_selectors(behave, "pod", "container", "image", "attempt")
     behave.add_argument(
         "--first-attempts", type=int, metavar="N", help="only in the first N attempts of each"
     )
     behave.add_argument("--times", type=int, metavar="N", help="for the next N starts only")
     fault = add_verb(verbs, "fault", _run_fault, "disturb calls of a method")
+    fault.words = _faults
     fault.add_argument("method", metavar="METHOD")
     fault.add_argument("fault", metavar="FAULT", help="'hangs: {}', 'delays: {delay_s: 2}', ...")
     add_selectors(fault, "pod", "container", "image", "attempt", "nth")
@@ -40,6 +44,18 @@ def add_rules(verbs: Any) -> None:
     remove.add_argument("id", metavar="ID|all")
     release = add_verb(verbs, "release", _run_release, "let the calls that hang on a rule go on")
     release.add_argument("id", type=int, metavar="ID")
+
+
+def _behaviors() -> Iterable[type[Word]]:
+    from fakecri.words.behaviors import Behavior
+
+    return Behavior.known.values()
+
+
+def _faults() -> Iterable[type[Word]]:
+    from fakecri.rules.on import VERBS
+
+    return VERBS.values()
 
 
 def _run_add(client: ControlClient, arguments: argparse.Namespace) -> Any:

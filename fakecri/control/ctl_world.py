@@ -6,52 +6,29 @@ import argparse
 from typing import Any
 
 from fakecri.control.client import ControlClient
-from fakecri.control.ctl_args import add_selectors, add_verb, given, renamed, size
+from fakecri.control.ctl_args import (
+    add_fields,
+    add_selectors,
+    add_verb,
+    given,
+    renamed,
+    said_shortly,
+    size,
+)
+from fakecri.words.actions import Action
+from fakecri.words.word import fields_of
 
 
 def add_actions(verbs: Any) -> None:
-    for name, help_text in (
-        ("exit", "the newest running container that fits ends by itself"),
-        ("kill", "kill the newest running container that fits"),
-        ("drop", "the newest container that fits vanishes from the runtime"),
-        ("kill-sandbox", "the newest sandbox that fits dies"),
-        ("stop-sandbox", "another client stops the newest sandbox that fits"),
-        ("lose-network", "the node has no pod network"),
-        ("restore-network", "the pod network is back"),
-        ("crash", "the runtime goes down: calls fail with UNAVAILABLE"),
-        ("restart", "the runtime is up again"),
-        ("reboot", "the node reboots"),
-        ("oom", "the node is out of memory: the kernel kills a process"),
-        ("kernel-says", "the node's kernel writes a line into its log"),
-    ):
-        parser = add_verb(verbs, name, _run_action, help_text)
-        if name in ("exit", "kill", "drop"):
-            add_selectors(parser, "pod", "container")
-        if name in ("kill-sandbox", "stop-sandbox"):
-            add_selectors(parser, "pod")
-        if name == "exit":
-            parser.add_argument("--code", type=int, metavar="CODE")
-        if name == "kill":
-            parser.add_argument("--exit-code", type=int, metavar="CODE")
-            parser.add_argument("--reason", metavar="REASON")
-        if name == "crash":
-            parser.add_argument("--loses-state", action="store_true", default=None)
-        if name == "oom":
-            parser.add_argument("--process", metavar="NAME", help="one outside of all pods")
-            parser.add_argument("--pid", type=int, metavar="PID")
-        if name == "kernel-says":
-            parser.add_argument("text", metavar="TEXT")
-        if name == "restart":
-            parser.add_argument("--lost-exits", action="store_true", default=None)
+    for word, action in Action.known.items():
+        parser = add_verb(verbs, word.replace("_", "-"), _run_action, said_shortly(action))
+        parser.set_defaults(action=word)
+        add_fields(parser, action)
 
 
 def _run_action(client: ControlClient, arguments: argparse.Namespace) -> Any:
-    names = (
-        *("pod", "container", "code", "exit_code", "reason", "loses_state", "lost_exits"),
-        *("process", "pid", "text"),
-    )
-    verb = arguments.verb.replace("-", "_")
-    return client.request("POST", f"/v1/actions/{verb}", given(arguments, *names))
+    names = [field.said for field in fields_of(Action.known[arguments.action])]
+    return client.request("POST", f"/v1/actions/{arguments.action}", given(arguments, *names))
 
 
 def add_state(verbs: Any) -> None:

@@ -16,6 +16,7 @@ from fakecri.control.bodies import (
 )
 from fakecri.control.http import HttpError, Request
 from fakecri.scripts.script import Script
+from fakecri.words.actions import Action
 from kubeobjects.strict.reader import Strict
 
 
@@ -63,9 +64,7 @@ ROUTES: Final = (
           query=ContainersQuery),
     Route("GET", "/v1/sandboxes", "sandboxes", "by ?pod", fake_only=True,
           query=SandboxesQuery),
-    Route("POST", "/v1/actions/{verb}", "act", "exit, kill, drop a container; kill_sandbox, "
-          "stop_sandbox; lose_network, restore_network; crash, restart, reboot; oom, "
-          "kernel_says", fake_only=True),
+    Route("POST", "/v1/actions/{verb}", "act", ", ".join(Action.known), fake_only=True),
     Route("POST", "/v1/reset", "reset", "the fake as it was started", fake_only=True),
     Route("GET", "/v1/node", "node", "memory, processes and filesystems", fake_only=True),
     Route("PATCH", "/v1/node", "change_node", "change them", fake_only=True,

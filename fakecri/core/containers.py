@@ -9,7 +9,6 @@ from __future__ import annotations
 import grpc
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri.behaviors import stop_signals
 from fakecri.core import running
 from fakecri.core.cgroups.resources import complete, copied
 from fakecri.core.image_store.image_volumes import resolve_image_volumes
@@ -36,6 +35,7 @@ from fakecri.core.requests import (
 from fakecri.core.runtime import START_FAILED, Core
 from fakecri.core.user_namespaces import check_container
 from fakecri.errors import CgroupRefused, CriError, unknown
+from fakecri.words import stop_signals
 
 
 def create_container(core: Core, request: pb.CreateContainerRequest) -> Container:

@@ -12,11 +12,11 @@ from typing import Final
 
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri.behaviors.curves import area
-from fakecri.behaviors.stop_signals import wire_value
 from fakecri.core.identities import groups_of, user_of
 from fakecri.core.image_store.images import Image, ImageStore
 from fakecri.core.objects import Container, Sandbox, State
+from fakecri.words.curves import area
+from fakecri.words.stop_signals import wire_value
 
 # CRI-070: the reason follows from the exit code unless something else is known.
 COMPLETED: Final = "Completed"
@@ -177,7 +177,7 @@ def fill_container_stats(
     if container.state is not State.RUNNING:
         return
     anon, cache = container.memory_now(age_s)
-    cpu_ns = area(container.run.plan.uses.cpu, age_s)
+    cpu_ns = area(container.run.plan.uses.cpu_millicores, age_s)
     if container.run.plan.says_no_use:  # as a container that sleeps
         anon, cache, cpu_ns = max(anon, _IDLE_BYTES), cache + _IDLE_CACHE_BYTES, _IDLE_CPU_NS
     stats.memory.timestamp = now_ns

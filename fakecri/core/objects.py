@@ -13,13 +13,14 @@ from typing import Final
 
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri.behaviors.behavior import ExecContext, Replies
 from fakecri.behaviors.matching import Subject
 from fakecri.behaviors.plan import Plan
 from fakecri.core import cgroups
 from fakecri.core.file_work import LogLine
 from fakecri.core.image_store.images import Image
 from fakecri.process.accounts import Accounts
+from fakecri.words import behaviors as words
+from fakecri.words.behaviors import ExecContext
 
 
 class State(Enum):
@@ -334,12 +335,12 @@ class Container:
     def attempt(self) -> int:
         return int(self.config.metadata.attempt)
 
-    def reply_rule(self, command: Sequence[str], age_s: float) -> Replies | None:
+    def reply_rule(self, command: Sequence[str], age_s: float) -> words.replies | None:
         """What answers `command` at that age; None: nothing that was programmed."""
         return self.run.plan.reply_rule(command, age_s)
 
     def exec_context(
-        self, rule: Replies, command: Sequence[str], now_ns: int, limit_s: float | None
+        self, rule: words.replies, command: Sequence[str], now_ns: int, limit_s: float | None
     ) -> ExecContext:
         """What `rule` is asked now; it counts as one more answer given."""
         index = self.run.plan.replies.index(rule)

@@ -12,14 +12,14 @@ from functools import partial
 from kubecri.v1 import api_pb2 as pb
 
 from fakecri import cgroupfs
-from fakecri.behaviors import stop_signals
-from fakecri.behaviors.curves import whole_ns
 from fakecri.core import cgroups
 from fakecri.core.file_work import CloseLog, LogLine, OpenLog, WriteLog, WriteMessage, log_text
 from fakecri.core.messages import OOM_KILLED, exit_reason
 from fakecri.core.objects import Container, Input, Outcome, PlannedEnd, State
 from fakecri.core.runtime import LOST, SIGKILLED, Core
 from fakecri.machine.values import NEVER_A_VICTIM, Victim
+from fakecri.words import stop_signals
+from fakecri.words.curves import whole_ns
 
 
 def advance(core: Core) -> None:
@@ -52,11 +52,11 @@ def begin(core: Core, container: Container) -> None:
     open_log(core, container)
     _plan_end(core, container)
     moments_s = [line.at_s for line in plan.prints]
-    moments_s += [plan.child_oom.at_s] if plan.child_oom is not None else []
+    moments_s += [plan.oom_kills_child.at_s] if plan.oom_kills_child is not None else []
     if parent:
         moments_s += plan.uses.moments_s
         moments_s += [plan.oom_at.at_s] if plan.oom_at is not None else []
-        if plan.uses.cpu:
+        if plan.uses.cpu_millicores:
             core.charges.burning[container.id] = container
     for at_s in moments_s:
         due_ns = container.run.started_at_ns + round(at_s * 1e9)
@@ -192,13 +192,14 @@ def _end(core: Core, container: Container) -> None:
         cgroup.leave()
     if container.output.path:
         core.outbox.writes.append(CloseLog(container.output.path))
-    if container.run.plan.termination_message:
-        _leave_message(core, container)
+    left = container.run.plan.writes_termination_message
+    if left is not None:
+        _leave_message(core, container, left.text)
     core.tell(pb.CONTAINER_STOPPED_EVENT, container.id, container.sandbox)
 
 
 def _note_child_oom(core: Core, container: Container) -> None:
-    child_oom = container.run.plan.child_oom
+    child_oom = container.run.plan.oom_kills_child
     if child_oom is None or container.run.oom_killed:
         return
     if whole_ns(child_oom.at_s) <= container.age_s(core.now_ns()):
@@ -219,12 +220,11 @@ def has_memory(container: Container, size_bytes: int) -> bool:
     return False
 
 
-def _leave_message(core: Core, container: Container) -> None:
+def _leave_message(core: Core, container: Container, text: str) -> None:
     annotations = container.config.annotations
     path = annotations.get("io.kubernetes.container.terminationMessagePath")
     for mount in container.config.mounts:
         if mount.container_path == (path or "/dev/termination-log"):
-            text = container.run.plan.termination_message
             core.outbox.writes.append(WriteMessage(mount.host_path, text))
 
 

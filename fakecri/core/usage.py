@@ -11,8 +11,8 @@ import heapq
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from fakecri.behaviors.behavior import Uses
-from fakecri.behaviors.curves import at
+from fakecri.words import behaviors as words
+from fakecri.words.curves import at
 
 _SPARE_STEPS: Final = 1000
 
@@ -42,17 +42,18 @@ class UsageLedger:
     _most_steps: int = _SPARE_STEPS
 
     def started(
-        self, container_id: str, started_ns: int, uses: Uses, *, has_cgroup: bool = False
+        self, container_id: str, started_ns: int, uses: words.uses, *, has_cgroup: bool = False
     ) -> None:
         """It runs from now on and uses what the curves say; what they say of its start at once."""
-        memory = () if has_cgroup else uses.memory
-        times_s = sorted({at_s for curve in (memory, uses.disk, uses.inodes) for at_s, _ in curve})
+        memory = () if has_cgroup else uses.memory_bytes
+        curves = (memory, uses.disk_bytes, uses.inodes)
+        times_s = sorted({at_s for curve in curves for at_s, _ in curve})
         if not times_s:
             return
         self._running[container_id] = NOTHING
         for at_s in times_s:
             inodes = max(0, at(uses.inodes, at_s) - 1)
-            amounts = Amounts(at(memory, at_s), at(uses.disk, at_s), inodes)
+            amounts = Amounts(at(memory, at_s), at(uses.disk_bytes, at_s), inodes)
             if at_s == 0:
                 self._change(NOTHING, amounts)
                 self._running[container_id] = amounts

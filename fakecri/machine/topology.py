@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubeobjects.topology import Cpu, HugePages, MachineTopology, NumaNode
+from kubeobjects.topology import Cpu, NumaNode
+from kubeobjects.topology import HugePages as HugePages
+from kubeobjects.topology import MachineTopology as MachineTopology
 
 LOCAL_DISTANCE = 10
 REMOTE_DISTANCE = 20

@@ -17,7 +17,6 @@ from typing import Final, TypeAlias
 from kubecri.v1 import api_pb2 as pb
 
 from fakecri import fakesh, programs
-from fakecri.behaviors.behavior import Runs, StartFails
 from fakecri.behaviors.plan import Plan
 from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core import running
@@ -25,6 +24,7 @@ from fakecri.core.file_work import LogLine
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import Core, News
 from fakecri.programs.known import Known
+from fakecri.words.behaviors import runs, start_fails
 
 log = logging.getLogger("fakecri")
 _FAILED: Final = 1
@@ -57,7 +57,7 @@ class MainPrograms:
         if plan.runs is None and container.config.stdin and plan.says_no_end:
             command = (*container.config.command, *container.config.args)
             if command and command[0].rsplit("/", 1)[-1] in fakesh.PROGRAMS:
-                plan = replace(plan, runs=Runs())
+                plan = replace(plan, runs=runs())
         if plan.runs is None or plan.runs.program is not None or plan.start_fails is not None:
             return plan
         command = _command(container, plan)
@@ -71,7 +71,7 @@ class MainPrograms:
             "failed: runc create failed: unable to start container process: "
             f'exec: "{command[0]}": {invocation.why_not_found()}: unknown'
         )
-        return replace(plan, start_fails=StartFails(text))
+        return replace(plan, start_fails=start_fails(text))
 
     def stdin_of(self, container: Container) -> asyncio.StreamReader | None:
         """What the main program of a container reads from; None: it reads nothing."""

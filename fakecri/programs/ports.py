@@ -14,10 +14,10 @@ from typing import Final
 
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri.behaviors.behavior import FOREVER, Serves
 from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core.objects import Container, Sandbox, State
 from fakecri.core.runtime import Core
+from fakecri.words.behaviors import FOREVER, serves
 
 REMEMBERED: Final = 10_000
 NODE_NAMES: Final = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -97,7 +97,7 @@ class Ports:
     visits: deque[Visit] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     turned_away: deque[Visit] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
 
-    def listening(self) -> Iterator[tuple[Container, tuple[Serves, ...]]]:
+    def listening(self) -> Iterator[tuple[Container, tuple[serves, ...]]]:
         """The containers that listen now, and the rules for what they serve."""
         now_ns = self.core.now_ns()
         for container in self.core.containers.values():
@@ -143,14 +143,14 @@ class Ports:
         headers: tuple[tuple[str, str], ...] = (),
         *,
         tls: bool = False,
-    ) -> Serves:
+    ) -> serves:
         """The rule that answers a GET, after its delay; a path without a rule is 404. A query in
         `path` is noted and has no effect. Raises NotServed, WrongProtocol, Hung."""
         protocol = "https" if tls else "http"
         visit = Visit(self._now_s(), "", "", port, protocol, path, headers)
         container, rules = self._receive(visit, host)
         wanted = path.partition("?")[0]
-        not_there = Serves(port, protocol, 404)
+        not_there = serves(port, protocol, 404)
         rule = next((r for r in rules if r.path in (None, wanted)), not_there)
         broken = ", broken off" if rule.lost_bytes else ""
         await self._answer(visit, container, rule.delay_s, f"{rule.status}{broken}")
@@ -168,7 +168,7 @@ class Ports:
         await self._answer(visit, container, rule.delay_s, rule.health)
         return rule.health
 
-    def _receive(self, visit: Visit, host: str) -> tuple[Container, tuple[Serves, ...]]:
+    def _receive(self, visit: Visit, host: str) -> tuple[Container, tuple[serves, ...]]:
         """Whom the visit is for, and the rules for its port; it is noted. Raises NotServed,
         WrongProtocol."""
         try:
@@ -207,7 +207,7 @@ class Ports:
         sandboxes = self.core.sandboxes.values()
         return next((s.config.metadata.name for s in sandboxes if host in s.ips), "")
 
-    def _find(self, host: str, port: int) -> tuple[Container, tuple[Serves, ...]]:
+    def _find(self, host: str, port: int) -> tuple[Container, tuple[serves, ...]]:
         now_ns = self.core.now_ns()
         for container in self.core.containers.values():
             plan = container.run.plan

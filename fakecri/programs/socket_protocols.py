@@ -16,8 +16,8 @@ import grpc
 from aiohttp import web
 from kubecri.health import api_pb2 as health
 
-from fakecri.behaviors.behavior import Serves
 from fakecri.programs.ports import NoSuchService, Ports
+from fakecri.words.behaviors import serves
 
 HEALTH_CHECK: Final = "/grpc.health.v1.Health/Check"
 Place: TypeAlias = tuple[str, int, str]
@@ -90,7 +90,7 @@ async def serve_grpc(
     return stop
 
 
-async def _break_off(request: web.BaseRequest, rule: Serves) -> web.StreamResponse:
+async def _break_off(request: web.BaseRequest, rule: serves) -> web.StreamResponse:
     """Send the part of the body that there is, then end the connection."""
     body = rule.body.encode()
     response = web.StreamResponse(status=rule.status)

@@ -14,11 +14,10 @@ from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri.behaviors.behavior import Ignores, Reply, Stops
-from fakecri.behaviors.behavior_data import to_dict
 from fakecri.behaviors.matching import Match, Subject
-from fakecri.behaviors.words import exits, replies, start_fails
 from fakecri.recording.recorded import Exchange
+from fakecri.words.behaviors import Reply, exits, ignores, replies, start_fails, stops
+from fakecri.words.word import to_dict
 
 _NATURAL: Final = frozenset({"NOT_FOUND", "CANCELLED"})
 """Errors that the caller brings about: an object that is gone, a caller that went away."""
@@ -140,13 +139,13 @@ def _end(status: pb.ContainerStatus, stop: Exchange | None) -> dict[str, Any]:
         return to_dict(end)
     took_s = round(stop.end_s - stop.start_s, _DIGITS)
     if status.exit_code == 137 and took_s >= stop.request.timeout:
-        return to_dict(Ignores())
-    return to_dict(Stops(status.exit_code, took_s))
+        return to_dict(ignores())
+    return to_dict(stops(status.exit_code, after_s=took_s))
 
 
 def _is_default(end: dict[str, Any]) -> bool:
     """Whether a container without any behaviour ends in this way."""
-    return end == to_dict(Stops(143))
+    return end == to_dict(stops(143))
 
 
 # -- what they answered --------------------------------------------------------------------------

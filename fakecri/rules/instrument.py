@@ -24,7 +24,7 @@ from fakecri.recording.call import Call
 from fakecri.recording.recorder import Recorder
 from fakecri.rules.faults import Condition, FaultRules, Rule, RuleBook
 from fakecri.rules.on import On
-from fakecri.rules.on_base import Programmable
+from fakecri.rules.on_base import Calls, Programmable
 from fakecri.rules.stream_faults import OpenStream, StreamEnded, StreamFaults
 from fakecri.rules.under_way import CallsUnderWay
 from simclock import Clock, Delay, Latency
@@ -276,13 +276,8 @@ class Instrumented(Asked):
         match = Match(pod, container, image, attempt)
         condition = Condition(method, match, nth, where)
         book, streams = self.faults.rules, self._stream_faults
-        return On(
-            book,
-            streams,
-            condition,
-            subject_of=self.recorder.subject_of_id,
-            fake=self._fake,
-        )
+        subject_of = self.recorder.subject_of_id
+        return On(Calls(book, streams, condition, subject_of, self._fake))
 
     def rules(self) -> list[Rule]:
         """The rules in force: those on what containers do, then those on calls, each oldest

@@ -1,163 +1,123 @@
 """The verbs of fault rules: `cri.on("StartContainer", pod="web").fails("UNKNOWN", "boom")`.
 
-Every verb makes one rule and returns it; rules add up (see `faults.FaultRules.apply`). Arguments
-are plain data wherever the meaning allows, so that script files and other languages can say the
-same. What must never happen here: a verb that cannot act on that method is taken silently.
+Every verb makes one rule and returns it; rules add up (see `faults.FaultRules.apply`). Most verbs
+are words (`on_base.Fault`): plain data, so that script files and other languages can say the same.
+Here are those, and the few that take Python's functions and messages.
 """
 
 from __future__ import annotations
 
-import asyncio
-from typing import Final
+from collections.abc import Callable
+from functools import cached_property
+from inspect import Signature, signature
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec
 
-import grpc
 from google.protobuf.message import Message
 
-from fakecri.behaviors.behavior import Behavior
-from fakecri.behaviors.matching import require_count
-from fakecri.behaviors.words import exits
-from fakecri.calls.halfway import HALVES
-from fakecri.errors import CriError, status_code
+from fakecri.cri.foreign import own_answer
 from fakecri.recording.call import Call
+from fakecri.rules import verbs
 from fakecri.rules.faults import Proceed, Rule
-from fakecri.rules.on_answers import AnswerVerbs
-from fakecri.rules.on_base import require_seconds, require_text
-from fakecri.rules.stream_faults import CutRule, SilentRule
+from fakecri.rules.on_base import Calls, Fault
+from fakecri.words.behaviors import Behavior, exits
 
-_CREATES: Final = ("RunPodSandbox", "CreateContainer")
+P = ParamSpec("P")
+VERBS: Final = Fault.known
+"""All faults by their verbs."""
 
 
-class On(AnswerVerbs):
+class verb(Generic[P]):
+    """A fault as a method of `On`: it takes the fields of the fault, and returns the rule."""
+
+    def __init__(self, fault: Callable[P, Fault]) -> None:
+        self._fault = fault
+
+    def __get__(self, on: On | None, owner: type[On]) -> Callable[P, Rule]:
+        def said(*args: P.args, **kwargs: P.kwargs) -> Rule:
+            fault = self._fault(*args, **kwargs)
+            assert on is not None, "a verb is said of calls: cri.on(...)"
+            return fault.rule_for(on.calls)
+
+        said.__name__, said.__doc__ = self._fault.__name__, self._fault.__doc__
+        said.__signature__ = self._signature  # type: ignore[attr-defined]
+        return said
+
+    @cached_property
+    def _signature(self) -> Signature:
+        return signature(self._fault).replace(return_annotation=Rule)
+
+
+class On:
     """`cri.on("StartContainer", pod="web")`: calls that a verb makes a rule about.
 
     Every verb returns its `Rule`. `times`: how many calls the rule acts on before it ends; None: no
     limit.
     """
 
-    def fails(
-        self,
-        code: grpc.StatusCode | str = "UNKNOWN",
-        message: str = "",
-        *,
-        times: int | None = None,
+    def __init__(self, calls: Calls) -> None:
+        self.calls = calls
+
+    def __repr__(self) -> str:
+        return f"<on {self.calls.method} ({self.calls.condition.match}), no verb yet>"
+
+    fails = verb(verbs.fails)
+    fails_halfway = verb(verbs.fails_halfway)
+    delays = verb(verbs.delays)
+    hangs = verb(verbs.hangs)
+    loses_answer = verb(verbs.loses_answer)
+    answers_late = verb(verbs.answers_late)
+    holds_name = verb(verbs.holds_name)
+    goes_stale = verb(verbs.goes_stale)
+    leaves_out = verb(verbs.leaves_out)
+    repeats = verb(verbs.repeats)
+    turns_back_time = verb(verbs.turns_back_time)
+    cuts_stream = verb(verbs.cuts_stream)
+    goes_silent = verb(verbs.goes_silent)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """The verb of a fault that is declared elsewhere."""
+            if name not in VERBS:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return verb(VERBS[name]).__get__(self, type(self))
+
+    def answers(self, answer: Message | Callable[[Any], Any], *, times: int | None = None) -> Rule:
+        """The call has no effect and answers this message, or what a function makes of the
+        request, which it gets in kubecri's class. Messages may be of any stubs of the contract.
+        Raises ValueError for a stream, TypeError for another method's answer; a function that
+        gives one is the mistake of the call."""
+        method = self.calls.need_answer()
+        if not callable(answer):
+            answer = own_answer(method, answer)
+
+        async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
+            made = answer(call.request) if callable(answer) else answer
+            return own_answer(method, made)
+
+        return self.calls.rule("answers", effect, times)
+
+    def changes_answer(
+        self, change: Callable[[Any], None], *, verb: str = "changes", times: int | None = None
     ) -> Rule:
-        """The call fails and has no effect. `code`: a gRPC status code or its name; `message`: by
-        default `<method> was told to fail`."""
-        error_code = status_code(code)
-        require_text("message", message)
-        text = message or f"{self._method} was told to fail"
-
-        async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
-            raise CriError(error_code, text)
-
-        return self._rule(f"fails {error_code.name}", effect, times)
-
-    def fails_halfway(
-        self,
-        code: grpc.StatusCode | str = "UNKNOWN",
-        message: str = "",
-        *,
-        times: int | None = None,
-    ) -> Rule:
-        """The call breaks off in the middle, with UNKNOWN unless `code` says another (fakes only).
-
-        A sandbox that was run stays NOTREADY with its name taken; a stopped one keeps its network;
-        a removed one stays, without containers. A container's start has failed; a stopped one has
-        got its signal and runs on; a removed one is dead but still there. `message`: by default
-        what containerd says. Raises ValueError for a method without such a middle, or in front of a
-        real runtime.
-        """
-        fake = self._need_fake("calls break off halfway")
-        if self._method not in HALVES:
-            raise ValueError(
-                f"{self._method} has no middle to break off in; wanted one of {', '.join(HALVES)}"
-            )
-        error_code = status_code(code)
-        require_text("message", message)
-
-        async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
-            text = fake.do_half(self._method, call.request)
-            raise CriError(error_code, message or text)
-
-        return self._rule("fails halfway", effect, times)
-
-    def delays(self, delay_s: float, *, times: int | None = None) -> Rule:
-        """The call takes `delay_s` seconds longer; its effect comes after them."""
-        require_seconds("delay_s", delay_s)
-
-        async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
-            await asyncio.sleep(delay_s)
-            return await proceed()
-
-        return self._rule(f"delays {delay_s} s", effect, times)
-
-    def hangs(self, *, times: int | None = None) -> Rule:
-        """The call waits until `rule.release()` or its own deadline. After a release it takes
-        effect."""
-
-        async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
-            await rule.wait_released()
-            return await proceed()
-
-        return self._rule("hangs", effect, times)
-
-    def holds_name(self, *, times: int | None = None) -> Rule:
-        """The create does not end, and its name stays reserved (fakes only).
-
-        The name stays so also when the caller has given up: the next attempt fails with `failed to
-        reserve ... name ...` (CRI-025), until `rule.release()`. A caller that still waits then gets
-        its answer. Raises ValueError for a method that creates nothing, or in front of a real
-        runtime.
-        """
-        fake = self._need_fake("a name can be held")
-        if self._method not in _CREATES:
-            raise ValueError(f"{self._method} takes no name; wanted one of {', '.join(_CREATES)}")
-
-        async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
-            rule.at_release(fake.hold_name(call.request))
-            await rule.wait_released()
-            return await proceed()
-
-        return self._rule("holds the name", effect, times)
-
-    def cuts_stream(
-        self,
-        after: int = 0,
-        code: grpc.StatusCode | str | None = "UNAVAILABLE",
-        message: str = "the stream was cut",
-        *,
-        times: int | None = None,
-    ) -> Rule:
-        """The stream ends once it has sent `after` messages, also one that is open now.
-
-        `code`: the gRPC code that it ends with; None: it ends without an error. Raises ValueError
-        for a unary method.
-        """
-        self._need_stream()
-        require_count("after", after, 0, "a number of messages from 0")
-        require_text("message", message)
-        error = None if code is None else CriError(status_code(code), message)
-        rule = self._rules.add(CutRule(self._condition, times, after=after, error=error))
-        self._streams.look_again()
-        return rule
-
-    def goes_silent(self, *, times: int | None = None) -> Rule:
-        """The stream stays open and sends nothing; messages that it would have sent are lost.
-        `times`: so many messages; None: all. Raises ValueError for a unary method."""
-        self._need_stream()
-        return self._rules.add(SilentRule(self._condition, times))
+        """The call takes effect; `change` alters its answer in place; of a stream, each message.
+        `verb`: what texts call the rule."""
+        if not callable(change):
+            raise TypeError(f"change: wanted a function of the answer, got {change!r}")
+        return self.calls.change(change, verb, times)
 
     def does(self, *behaviors: Behavior, times: int | None = None) -> Rule:
         """Containers that fit behave like this from their next start on, as by `behaves` (fakes
         only). Raises ValueError in front of a real runtime, or for another method than
         StartContainer."""
-        if self._fake is None or self._method != "StartContainer":
+        fake, method = self.calls.fake, self.calls.method
+        if fake is None or method != "StartContainer":
             raise ValueError(
                 "behaviours are programmed on StartContainer of a fake runtime; "
-                f"this is {self._method}" + ("" if self._fake else " in front of a real one")
+                f"this is {method}" + ("" if fake else " in front of a real one")
             )
-        match = self._condition.match
-        return self._fake.behaves(
+        match = self.calls.condition.match
+        return fake.behaves(
             *behaviors,
             pod=match.pod,
             container=match.container,

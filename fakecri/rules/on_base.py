@@ -1,20 +1,25 @@
 """What all verbs of fault rules need: which calls are meant, and what can act on them.
 
-The verbs are in `on.py`, those that change answers in `on_answers.py`.
+A verb is a word, a `Fault`: its fields, and the rule that it makes of them. `on.On` has them all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import KW_ONLY
+from typing import Annotated, Any, ClassVar, Protocol, TypeAlias
 
+import grpc
 from google.protobuf.message import Message
 
-from fakecri.behaviors.behavior import Behavior
 from fakecri.cri.services import METHODS
-from fakecri.rules.faults import CallRule, Condition, Effect, Rule, RuleBook
+from fakecri.recording.call import Call
+from fakecri.rules.faults import CallRule, Condition, Effect, Proceed, Rule, RuleBook
 from fakecri.rules.list_faults import ITEM_FIELDS, SubjectOf
-from fakecri.rules.stream_faults import StreamFaults
+from fakecri.rules.stream_faults import ChangeRule, StreamFaults
+from fakecri.words.behaviors import Behavior
+from fakecri.words.kinds import Kind, seconds, whole
+from fakecri.words.word import Field, Word
 
 
 class Programmable(Protocol):
@@ -39,8 +44,9 @@ class Programmable(Protocol):
     def do_half(self, method: str, request: Message) -> str: ...
 
 
-class OnBase:
-    """The calls that a rule is to be about, and the books that the rule goes into."""
+class Calls:
+    """The calls that a rule is to be about, and the books that the rule goes into. `fake` is None
+    in front of a real runtime."""
 
     def __init__(
         self,
@@ -50,56 +56,88 @@ class OnBase:
         subject_of: SubjectOf,
         fake: Programmable | None = None,
     ) -> None:
-        self._rules = rules
-        self._streams = streams
-        self._condition = condition
-        self._subject_of = subject_of
-        self._fake = fake
+        self.rules = rules
+        self.streams = streams
+        self.condition = condition
+        self.subject_of = subject_of
+        self.fake = fake
+        self.method = condition.method
 
-    def __repr__(self) -> str:
-        return f"<on {self._method} ({self._condition.match}), no verb yet>"
+    def rule(self, verb: str, effect: Effect, times: int | None) -> Rule:
+        """A rule that is in force from now on, for so many calls. `verb`: what texts call it."""
+        what = f"{self.method} ({self.condition.match}) {verb}"
+        return self.rules.add(CallRule(self.condition, effect, what, times))
 
-    @property
-    def _method(self) -> str:
-        return self._condition.method
+    def change(self, change: Callable[[Any], None], verb: str, times: int | None) -> Rule:
+        """A rule that alters the answers in place; of a stream, each message."""
+        if METHODS[self.method].streams:
+            return self.rules.add(ChangeRule(self.condition, verb, times, change))
 
-    def _rule(self, verb: str, effect: Effect, times: int | None) -> Rule:
-        what = f"{self._method} ({self._condition.match}) {verb}"
-        return self._rules.add(CallRule(self._condition, effect, what, times))
+        async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
+            answer = await proceed()
+            change(answer)
+            return answer
 
-    def _need_stream(self) -> None:
-        if not METHODS[self._method].streams:
-            raise ValueError(f"{self._method} is no stream; wanted for example GetContainerEvents")
+        return self.rule(verb, effect, times)
 
-    def _need_answer(self) -> str:
+    def need_stream(self) -> None:
+        """Raises ValueError for a unary method."""
+        if not METHODS[self.method].streams:
+            raise ValueError(f"{self.method} is no stream; wanted for example GetContainerEvents")
+
+    def need_answer(self) -> str:
         """The name of the method, which answers with one message. Raises ValueError for a
         stream."""
-        if METHODS[self._method].streams:
+        if METHODS[self.method].streams:
             raise ValueError(
-                f"{self._method} answers with a stream, not with one message; wanted cuts_stream, "
+                f"{self.method} answers with a stream, not with one message; wanted cuts_stream, "
                 "goes_silent, changes_answer, fails, delays or hangs"
             )
-        return self._method
+        return self.method
 
-    def _need_fake(self, what: str) -> Programmable:
-        if self._fake is None:
+    def need_fake(self, what: str) -> Programmable:
+        """The fake. Raises ValueError in front of a real runtime; `what` cannot be there."""
+        if self.fake is None:
             raise ValueError(f"{what} in a fake runtime only; this one is real")
-        return self._fake
+        return self.fake
 
-    def _list_field(self) -> str:
-        if self._method not in ITEM_FIELDS:
-            raise ValueError(f"{self._method} answers no list; wanted for example ListContainers")
-        return ITEM_FIELDS[self._method]
-
-
-def require_text(name: str, value: object) -> None:
-    """Check that an argument is a text. Raises ValueError, which names it."""
-    if not isinstance(value, str):
-        raise ValueError(f"{name}: wanted a text, got {value!r}")
+    def list_field(self) -> str:
+        """The field of the answer that is a list. Raises ValueError if there is none."""
+        if self.method not in ITEM_FIELDS:
+            raise ValueError(f"{self.method} answers no list; wanted for example ListContainers")
+        return ITEM_FIELDS[self.method]
 
 
-def require_seconds(name: str, value: float) -> None:
-    """Check that an argument is a number of seconds from 0 on. Raises ValueError, which names
-    it."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-        raise ValueError(f"{name}: wanted seconds from 0, got {value!r}")
+Duration: TypeAlias = Annotated[float, seconds("seconds from 0")]
+Status: TypeAlias = Annotated[grpc.StatusCode | str, Kind("StatusCode")]
+"""A gRPC status code of an error, or its name; the rule that is made of it checks it."""
+
+
+class Fault(Word):
+    """What is done to calls."""
+
+    known: ClassVar[dict[str, type[Fault]]] = {}
+    """All of them by their verbs."""
+
+    _: KW_ONLY
+    times: (
+        Annotated[
+            int,
+            whole(1, wanted="1 or more", name="Count"),
+            "so many calls; no limit, if not given",
+        ]
+        | None
+    ) = None
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if not cls.__name__.startswith("_"):
+            Fault.known[cls.__name__] = cls
+
+    @classmethod
+    def place(cls, field: Field) -> str:
+        return f"{field.said}: "
+
+    def rule_for(self, calls: Calls) -> Rule:
+        """The rule that it makes. Raises ValueError for calls that it cannot be done to."""
+        raise NotImplementedError

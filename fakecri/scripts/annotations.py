@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from fakecri.behaviors.behavior import Behavior
+from fakecri.words.behaviors import Behavior
 
 PREFIX: Final = "fakecri/"
 
@@ -20,7 +20,7 @@ def annotated(annotations: Mapping[str, str], container: str) -> tuple[Behavior,
     if key not in annotations:
         return ()
     # YAML is read only where a pod has such an annotation.
-    from fakecri.scripts.behavior_shapes import Behaviors
+    from fakecri.scripts.word_shapes import Behaviors
     from kubeobjects.strict.reader import read
     from kubeobjects.strict.values import parse_yaml
 

@@ -30,7 +30,6 @@ from msgspec import UNSET
 
 from fakecri.machine.node import FakeNode
 from fakecri.rules.faults import Rule
-from fakecri.scripts.fault_shapes import FAULTS, FaultEntry
 from fakecri.scripts.script_shapes import Script, registry_with
 from kubeobjects.strict.errors import ScriptError
 from kubeobjects.strict.json_schema import json_schema
@@ -122,8 +121,6 @@ def script_schema() -> dict[str, Any]:
 
 
 __all__ = [
-    "FAULTS",
-    "FaultEntry",
     "Script",
     "ScriptError",
     "apply_script",

@@ -12,8 +12,6 @@ from fakecri.core.image_store.images import Registry, RegistryImage
 from fakecri.core.image_store.references import parse_reference
 from fakecri.machine.values import Filesystem
 from fakecri.options import Options
-from fakecri.scripts.behavior_shapes import BehaviorEntry
-from fakecri.scripts.fault_shapes import FaultEntry
 from fakecri.scripts.fields import (
     Address,
     Bytes,
@@ -25,6 +23,7 @@ from fakecri.scripts.fields import (
     StatusCode,
     Text,
 )
+from fakecri.scripts.word_shapes import BehaviorEntry, FaultEntry
 from fakecri.streaming.stream_rules import address
 from kubeobjects.strict.reader import Placed, Strict
 

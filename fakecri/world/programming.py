@@ -8,9 +8,6 @@ from functools import partial
 
 from google.protobuf.message import Message
 
-from fakecri.behaviors.behavior import KINDS, Behavior, StartFails
-from fakecri.behaviors.behavior_data import shown
-from fakecri.behaviors.checked import BehaviorError
 from fakecri.behaviors.matching import Match, require_count
 from fakecri.behaviors.plan import Plan, plan_for
 from fakecri.calls.answers import HANDLERS
@@ -23,6 +20,9 @@ from fakecri.core.runtime import Core
 from fakecri.programs.main_programs import MainPrograms
 from fakecri.rules.faults import Rule, RuleBook
 from fakecri.scripts.annotations import annotated
+from fakecri.words.behaviors import Behavior, start_fails
+from fakecri.words.kinds import WordError
+from fakecri.words.word import shown
 
 
 class BehaviorRule(Rule):
@@ -36,10 +36,9 @@ class BehaviorRule(Rule):
         times: int | None = None,
         first_attempts: int | None = None,
     ) -> None:
-        kinds = tuple(KINDS.values())
         for given in behaviors:
-            if not isinstance(given, kinds):
-                raise BehaviorError(f"wanted behaviours such as exits(1), got {given!r}")
+            if not isinstance(given, Behavior):
+                raise WordError(f"wanted behaviours such as exits(1), got {given!r}")
         if first_attempts is not None:
             require_count("first_attempts", first_attempts)
         when = "" if first_attempts is None else f" in their first {first_attempts} attempts"
@@ -89,7 +88,7 @@ class Programming:
         try:
             layers.append(annotated(container.sandbox.config.annotations, container.name))
         except ValueError as error:  # its writer sees it where failed starts are seen
-            layers.append((StartFails(str(error)),))
+            layers.append((start_fails(str(error)),))
         return self._main_programs.check(container, plan_for(layers))
 
     def hold_name(self, request: Message) -> Callable[[], None]:

@@ -12,7 +12,6 @@ from contextlib import AbstractContextManager, contextmanager
 
 import grpc
 
-from fakecri.behaviors.checked import MAX_EXIT_CODE
 from fakecri.behaviors.matching import Match
 from fakecri.calls.answers import Outage
 from fakecri.calls.events import EventStreams
@@ -27,6 +26,7 @@ from fakecri.machine.node import FakeNode
 from fakecri.machine.values import Victim
 from fakecri.rules.under_way import CallsUnderWay
 from fakecri.streaming.host import Streaming
+from fakecri.words.kinds import MAX_EXIT_CODE
 
 
 class World:

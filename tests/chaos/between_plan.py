@@ -20,6 +20,7 @@ from conformance.harness.manifests import (
     sidecar,
 )
 from conformance.harness.workload import Workload, exits, in_turn, runs
+from fakecri import stops
 from simclock import Rng
 
 SLOW: Final = (
@@ -118,7 +119,7 @@ def _container(
 
 def _work(dice: random.Random) -> Workload:
     """It runs on, or first ends once or twice."""
-    lasting = runs(stop_takes_s=dice.choice((0.0, 0.0, 1.0, 4.0)))
+    lasting = runs(stops(0, after_s=dice.choice((0.0, 0.0, 1.0, 4.0))))
     if dice.random() < 0.5:
         return lasting
     first = exits(dice.choice((0, 1)), after_s=dice.choice((0.5, 2.0, 5.0, 12.0)))

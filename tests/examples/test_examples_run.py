@@ -127,20 +127,21 @@ def test_the_example_scripts_are_scripts() -> None:
     assert [len(script.registry or {}) for script in scripts] == [9]
 
 
-def test_the_pages_have_every_behaviour_fault_and_route() -> None:
-    from fakecri.behaviors.behavior import KINDS
-    from fakecri.control.bodies import ACTIONS
+def test_the_pages_have_every_word_and_route() -> None:
     from fakecri.control.routes import ROUTES
-    from fakecri.scripts.script import FAULTS
+    from fakecri.rules.on import VERBS
+    from fakecri.words.actions import Action
+    from fakecri.words.behaviors import Behavior
 
     def rows(page: str) -> list[str]:
         return re.findall(r"^\| `(\w+): \{", PAGES[page], re.MULTILINE)
 
-    assert rows("behaviours") == list(KINDS)
-    assert rows("faults") == list(FAULTS)
+    assert rows("behaviours") == list(Behavior.known)
+    assert rows("faults") == list(VERBS)
+    assert rows("without-a-call") == list(Action.known)
     for route in ROUTES[1:]:
         assert route.path.replace("{number}", "{id}") in PAGES["http-api"]
-    assert all(f"`{action}`" in PAGES["http-api"] for action in ACTIONS)
+    assert all(f"`{action}`" in PAGES["http-api"] for action in Action.known)
 
 
 FIXTURES = """\

@@ -9,8 +9,8 @@ from kubecri.v1 import api_pb2 as pb
 from runtime_calls import create, pod_config, run_pod, start
 
 from fakecri import FakeCRI, FakeNode
-from fakecri.behaviors.behavior import Behavior
 from fakecri.cgroupfs import CgroupPath
+from fakecri.words.behaviors import Behavior
 
 MIB = 1 << 20
 PARENT = "/kubepods/burstable/pod1"

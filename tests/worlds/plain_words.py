@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
-from fakecri.behaviors.behavior import Behavior
-from fakecri.scripts.behavior_shapes import Behaviors
+from fakecri.scripts.word_shapes import Behaviors
+from fakecri.words.behaviors import Behavior
 from kubeobjects.strict.reader import read
 from kubeobjects.strict.values import Value, parse_yaml
 

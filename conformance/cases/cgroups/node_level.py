@@ -6,6 +6,7 @@ from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import runs
 from conformance.registry import Feature, conformance
+from fakecri import uses
 from kubeobjects.quantity import NANO, parse_nano
 from kubeobjects.topology import HugePages
 
@@ -130,7 +131,7 @@ async def enforcing_is_told(node: Node) -> None:
 async def a_limit_below_the_usage_is_tried_again(node: Node) -> None:
     """The kernel refuses a limit that the pods already exceed: the kubelet reports a warning and
     tries again every minute, until the pods use less."""
-    eater = pod("eater", container("main", runs(memory_bytes=2 * GI)))
+    eater = pod("eater", container("main", runs(uses(memory_bytes=2 * GI))))
     await node.apply_static(eater)
     await node.wait_running("eater")
     await node.kubelet.restart(systemReserved={"memory": "7Gi"})

@@ -8,6 +8,7 @@ from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import runs
 from conformance.registry import Feature, conformance
+from fakecri import uses
 from kubeobjects.topology import HugePages
 
 CGROUPS, V1, V2 = Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2
@@ -179,11 +180,11 @@ async def every_pod_gets_the_limit_of_processes(node: Node) -> None:
 async def a_pod_that_forks_without_end_has_its_limit_and_no_more(node: Node) -> None:
     """In a pod that has reached podPidsLimit forks fail: it keeps running with exactly that many
     processes, and other pods of the node can still start and fork."""
-    group = await cgroup_of(node, pod("greedy", container("main", runs(processes=400))))
+    group = await cgroup_of(node, pod("greedy", container("main", runs(uses(pids=400)))))
     await node.run_until(
         lambda: node.cgroups.pids(*group) == 40, within_s=limits.START_S, what="40 processes"
     )
-    other = await cgroup_of(node, pod("other", container("main", runs(processes=20))))
+    other = await cgroup_of(node, pod("other", container("main", runs(uses(pids=20)))))
     await node.run_until(
         lambda: node.cgroups.pids(*other) > 20, within_s=limits.START_S, what="20 and the sandbox's"
     )

@@ -9,6 +9,7 @@ from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import runs
+from fakecri import stops, uses
 
 MI = 1024 * 1024
 BY_CONTAINER: dict[str, Any] = {"featureGates": {"PodAndContainerStatsFromCRI": False}}
@@ -30,11 +31,8 @@ def hungry(
 ) -> PodPlan:
     """A pod with one container that uses so much, and exits with an error when it is stopped."""
     work = runs(
-        memory_bytes=memory_mi * MI,
-        disk_bytes=disk_mi * MI,
-        inodes=inodes,
-        processes=processes,
-        stop_exit_code=1,
+        stops(1),
+        uses(memory_bytes=memory_mi * MI, disk_bytes=disk_mi * MI, inodes=inodes, pids=processes),
     )
     resources = {"requests": dict(requests or {}), "limits": dict(limits or {})}
     return pod(name, container("main", work, resources=resources), **spec)

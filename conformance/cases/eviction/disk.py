@@ -9,6 +9,7 @@ from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import runs
 from conformance.registry import Feature, conformance
+from fakecri import stops, uses
 
 API, NODE, VIRTUAL = Feature.API, Feature.NODE_RESOURCES, Feature.VIRTUAL_TIME
 SHORT = Feature.SHORTAGE
@@ -19,7 +20,7 @@ PLENTY, LITTLE = 5000 * MI, 500 * MI
 
 def writer(name: str, written_mi: int, **spec: Any) -> PodPlan:
     """A pod that has written so much into its root filesystem."""
-    work = runs(disk_bytes=written_mi * MI, stop_exit_code=1)
+    work = runs(stops(1), uses(disk_bytes=written_mi * MI))
     fields: dict[str, Any] = {"resources": {"requests": {"memory": "8Mi"}}}
     return pod(name, container("main", work, **fields), **spec)
 
@@ -58,7 +59,7 @@ async def what_a_pod_asked_for_does_not_count_against_it(node: Node) -> None:
     above is evicted though it wrote less, and one within its request comes last."""
     pod_sizes = {"within": ("2Gi", 1200), "large": ("800Mi", 900), "small": ("10Mi", 300)}
     for name, (request, written_mi) in pod_sizes.items():
-        work = runs(disk_bytes=written_mi * MI, stop_exit_code=1)
+        work = runs(stops(1), uses(disk_bytes=written_mi * MI))
         fields: dict[str, Any] = {"resources": {"requests": {"ephemeral-storage": request}}}
         await node.api.run_pods(pod(name, container("main", work, **fields)))
     await node.machine.run_short("nodefs.available", LITTLE)

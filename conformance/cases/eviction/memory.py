@@ -10,6 +10,7 @@ from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import runs
 from conformance.registry import Feature, Level, conformance
+from fakecri import stops, uses
 
 API, NODE = Feature.API, Feature.NODE_RESOURCES
 SHORT = Feature.SHORTAGE
@@ -23,7 +24,7 @@ def eater(
     amounts = {"requests": requests_mi, "limits": limits_mi}
     resources = {kind: {"memory": f"{size}Mi"} for kind, size in amounts.items() if size}
     fields: dict[str, Any] = {"resources": resources} if resources else {}
-    work = runs(memory_bytes=uses_mi * MI, stop_exit_code=1)
+    work = runs(stops(1), uses(memory_bytes=uses_mi * MI))
     return pod(name, container("main", work, **fields), **spec)
 
 
@@ -157,7 +158,7 @@ async def the_condition_stays_for_the_transition_period(node: Node) -> None:
 async def an_evicted_pod_that_exits_zero_has_succeeded(node: Node) -> None:
     """An evicted pod whose containers all exit 0 on SIGTERM is shown as Succeeded, without a
     reason."""
-    await node.api.run_pods(pod("web", container("main", runs(memory_bytes=300 * MI))))
+    await node.api.run_pods(pod("web", container("main", runs(uses(memory_bytes=300 * MI)))))
     await node.machine.run_short("memory.available", 50 * MI)
     await node.run_until(lambda: node.api.phase("web") == "Succeeded", within_s=2 * CYCLE_S)
     expect_equal(node, (node.api.pod("web") or {})["status"].get("reason"), None, "reason")

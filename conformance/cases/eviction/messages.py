@@ -8,6 +8,7 @@ from conformance.harness.manifests import container, pod, sidecar
 from conformance.harness.node import Node
 from conformance.harness.workload import runs
 from conformance.registry import Feature, KnownBug, conformance
+from fakecri import stops, uses
 
 API, SHORT, STATUS = Feature.API, Feature.SHORTAGE, Feature.STATUS
 MEMORY = {"evictionHard": {"memory.available": "200Mi"}}
@@ -29,7 +30,7 @@ async def the_message_names_each_container_above_its_request(node: Node) -> None
         if request:
             resources["requests"] = {"memory": request}
         kind = sidecar if name == "side" else container
-        work = runs(memory_bytes=uses_mi * MI, stop_exit_code=1)
+        work = runs(stops(1), uses(memory_bytes=uses_mi * MI))
         containers[name] = kind(name, work, resources=resources)
     side = containers.pop("side")
     await node.api.run_pods(pod("web", *containers.values(), init=[side]))

@@ -9,6 +9,7 @@ from conformance.harness.manifests import Container, PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import runs
 from conformance.registry import Feature, Level, conformance
+from fakecri import uses
 from kubeobjects.quantity import NANO, parse_nano
 
 API, STATUS, NODE = Feature.API, Feature.STATUS, Feature.NODE_RESOURCES
@@ -121,7 +122,7 @@ async def a_container_above_its_limit_is_restarted_as_after_any_failure(node: No
     """A container that the kernel kills at its memory limit shows exit code 137 and OOMKilled, and
     is started again."""
     limited: dict[str, Any] = {"resources": {"limits": {"memory": "16Mi"}}}
-    eater = container("main", runs(memory_bytes=64 * MI), **limited)
+    eater = container("main", runs(uses(memory_bytes=64 * MI)), **limited)
     await node.apply_static(pod("web", eater, container("other", runs())))
     await oom_killed(node, "main")
     expect(node, node.running("web", "other"), "the other container runs on")
@@ -202,8 +203,10 @@ async def a_machine_out_of_memory_takes_a_besteffort_pod_first(node: Node) -> No
     """When the machine is out of memory, the container of a BestEffort pod is killed though one of
     a Guaranteed pod uses more; an event names it, and it is started again."""
     sure: dict[str, Any] = {"resources": {"limits": {"memory": "512Mi", "cpu": "100m"}}}
-    await node.api.create_pod(pod("sure", container("main", runs(memory_bytes=400 * MI), **sure)))
-    await node.api.create_pod(pod("web", container("main", runs(memory_bytes=50 * MI))))
+    await node.api.create_pod(
+        pod("sure", container("main", runs(uses(memory_bytes=400 * MI)), **sure))
+    )
+    await node.api.create_pod(pod("web", container("main", runs(uses(memory_bytes=50 * MI)))))
     await node.run_until(
         lambda: node.running("sure", "main") and node.running("web", "main"),
         within_s=limits.START_S,
@@ -229,8 +232,8 @@ async def above_the_limit_of_a_pod_its_biggest_container_goes(node: Node) -> Non
     killed and the other keeps running; no event about the node is recorded, since the machine has
     memory left."""
     together: dict[str, Any] = {"resources": {"limits": {"memory": "64Mi", "cpu": "1"}}}
-    big = container("big", runs(memory_bytes=40 * MI))
-    small = container("small", runs(memory_bytes=30 * MI))
+    big = container("big", runs(uses(memory_bytes=40 * MI)))
+    small = container("small", runs(uses(memory_bytes=30 * MI)))
     await node.apply_static(pod("web", big, small, **together))
     await oom_killed(node, "big")
     expect_equal(node, node.container("web", "small").get("restartCount"), 0, "restarts of small")

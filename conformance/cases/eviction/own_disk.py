@@ -10,6 +10,7 @@ from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import runs
 from conformance.registry import Feature, conformance
+from fakecri import stops
 
 API, STATUS, DISK = Feature.API, Feature.STATUS, Feature.OWN_DISK
 LOW = "The node was low on resource: "
@@ -24,7 +25,7 @@ EVICTED_S = 2 * 5 + 3 * limits.EVICTION_CYCLE_S + limits.STOP_S
 def with_volume(name: str) -> PodPlan:
     """A pod with an emptyDir on the kubelet's disk."""
     mounts = [{"name": "scratch", "mountPath": "/scratch"}]
-    main = container("main", runs(stop_exit_code=1), volumeMounts=mounts)
+    main = container("main", runs(stops(1)), volumeMounts=mounts)
     return pod(name, main, volumes=[{"name": "scratch", "emptyDir": {}}])
 
 

@@ -9,6 +9,7 @@ from conformance.harness.manifests import PodPlan, container, hook, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import runs
 from conformance.registry import Feature, Level, conformance
+from fakecri import stops
 
 API, STATUS, FAULTS, PRESSURE = Feature.API, Feature.STATUS, Feature.FAULTS, Feature.PRESSURE
 MEMORY = "memory.available"
@@ -22,7 +23,7 @@ def burstable(name: str, **spec: Any) -> PodPlan:
     The request is small, because the threshold leaves the node little allocatable memory.
     """
     fields: dict[str, Any] = {"resources": {"requests": {"memory": "1Mi", "cpu": "1m"}}}
-    return pod(name, container("main", runs(stop_exit_code=1), **fields), **spec)
+    return pod(name, container("main", runs(stops(1)), **fields), **spec)
 
 
 async def evicted(node: Node, name: str, *, within_s: float = EVICTED_S) -> None:
@@ -143,7 +144,7 @@ async def a_prestop_hook_runs_at_an_eviction(node: Node) -> None:
     the eviction, 1 s."""
     fields: dict[str, Any] = {"resources": {"requests": {"memory": "1Mi"}}}
     hooks = {"preStop": hook(takes_s=8)}
-    main = container("main", runs(stop_exit_code=1), hooks=hooks, **fields)
+    main = container("main", runs(stops(1)), hooks=hooks, **fields)
     web = pod("web", main, grace_s=20)
     await node.api.run_pods(web)
     async with node.kubelet.pressure(MEMORY):

@@ -9,6 +9,7 @@ from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, runs
 from conformance.registry import Feature, Level, conformance
+from fakecri import stops, uses
 
 API, NODE, FAULTS = Feature.API, Feature.NODE_RESOURCES, Feature.FAULTS
 SHORT = Feature.SHORTAGE
@@ -199,8 +200,8 @@ async def a_storage_request_does_not_lift_a_pod_over_priorities(node: Node) -> N
 def all_kinds(name: str, layer_mi: int, *, containers: int = 1) -> Any:
     """A pod with an emptyDir, and a writable layer of that size in its last container."""
     mounts = [{"name": "scratch", "mountPath": "/scratch"}]
-    work = [runs(stop_exit_code=1)] * (containers - 1)
-    work.append(runs(disk_bytes=layer_mi * MI, stop_exit_code=1))
+    work = [runs(stops(1))] * (containers - 1)
+    work.append(runs(stops(1), uses(disk_bytes=layer_mi * MI)))
     resources = {"requests": SMALL}
     main_containers = [
         container(f"c{number}", each, resources=resources, volumeMounts=mounts)
@@ -245,7 +246,7 @@ async def only_volumes_on_the_disk_count(node: Node) -> None:
     mounts = [{"name": "v", "mountPath": "/v"}]
     for name, medium in (("memory", "Memory"), ("disk", "")):
         resources = {"requests": SMALL}
-        main = container("main", runs(stop_exit_code=1), resources=resources, volumeMounts=mounts)
+        main = container("main", runs(stops(1)), resources=resources, volumeMounts=mounts)
         volumes = [{"name": "v", "emptyDir": {"medium": medium}}]
         await node.api.run_pods(pod(name, main, volumes=volumes))
     node.machine.write_volume_file("memory", "v", "file", "x" * 2 * MI)

@@ -13,8 +13,9 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import OTHER_IMAGE, container, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import Run, Workload
+from conformance.harness.workload import exits, in_turn, runs
 from conformance.registry import Feature, conformance
+from fakecri import stops, uses
 
 API, NODE, VIRTUAL, GC = (
     Feature.API,
@@ -33,7 +34,7 @@ JUST_BELOW = 1024 * MI - 1
 
 async def ended_pod(node: Node, disk_mi: int) -> None:
     """Run a pod `done` that ends, and leaves a layer of that size, of an image of its own."""
-    work = Workload((Run(exit_after_s=1, disk_bytes=disk_mi * MI),))
+    work = exits(0, uses(disk_bytes=disk_mi * MI), after_s=1)
     plan = pod("done", container("main", work, image=OTHER_IMAGE), restartPolicy="Never")
     await node.api.create_pod(plan)
     await node.run_until(
@@ -43,7 +44,7 @@ async def ended_pod(node: Node, disk_mi: int) -> None:
 
 async def restarted_pod(node: Node) -> None:
     """Run a pod `web` whose container was started twice, so that a dead one is kept."""
-    once = Workload((Run(exit_code=1, exit_after_s=1), Run(stop_exit_code=1)))
+    once = in_turn(exits(1, after_s=1), runs(stops(1)))
     resources = {"requests": SMALL}
     await node.api.create_pod(pod("web", container("main", once, resources=resources)))
     await node.run_until(

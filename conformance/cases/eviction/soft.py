@@ -13,8 +13,9 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import Run, Workload
+from conformance.harness.workload import ignores_term
 from conformance.registry import Feature, KnownBug, conformance
+from fakecri import uses
 
 API, NODE = Feature.API, Feature.NODE_RESOURCES
 SHORT = Feature.SHORTAGE
@@ -71,7 +72,7 @@ async def recovery_restarts_the_grace_period(node: Node) -> None:
 async def a_soft_eviction_leaves_the_pod_some_time(node: Node) -> None:
     """A soft threshold stops a pod with the shorter of evictionMaxPodGracePeriod and its own grace
     period; one that takes all of it ends in time, and no event says otherwise."""
-    slow = container("main", Workload((Run(ignores_term=True, memory_bytes=90 * MI),)))
+    slow = container("main", ignores_term(uses(memory_bytes=90 * MI)))
     patient = pod("patient", slow, grace_s=60)
     await node.api.run_pods(patient, hungry("quick", memory_mi=50, grace_s=3))
     await node.machine.run_short(MEMORY, 20 * MI)

@@ -9,6 +9,7 @@ from conformance.harness.manifests import PodPlan, container, pod, sidecar
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, runs
 from conformance.registry import Feature, Level, conformance
+from fakecri import stops, uses
 
 API, STATUS = Feature.API, Feature.STATUS
 FAST = {"volumeStatsAggPeriod": "5s"}
@@ -21,7 +22,7 @@ def with_volume(name: str, *, medium: str = "", limit: str = "64Ki", **spec: Any
     """A pod with an emptyDir that may not become larger than `limit`."""
     volume = {"name": "scratch", "emptyDir": {"sizeLimit": limit, "medium": medium}}
     mounts = [{"name": "scratch", "mountPath": "/scratch"}]
-    main = container("main", runs(stop_exit_code=1), volumeMounts=mounts)
+    main = container("main", runs(stops(1)), volumeMounts=mounts)
     return pod(name, main, volumes=[volume], **spec)
 
 
@@ -89,7 +90,7 @@ async def a_volume_in_memory_has_a_limit_too(node: Node) -> None:
 async def a_container_above_its_storage_limit_ends_the_pod(node: Node) -> None:
     """A pod is evicted when one container wrote more than its ephemeral-storage limit, although the
     sum of all containers' limits is not reached."""
-    work = runs(disk_bytes=40 * MI, stop_exit_code=1)
+    work = runs(stops(1), uses(disk_bytes=40 * MI))
     small, large = ({"limits": {"ephemeral-storage": text}} for text in ("20Mi", "500Mi"))
     main, other = container("main", work, resources=small), container("b", resources=large)
     await node.api.run_pods(pod("web", main, other, grace_s=20))
@@ -103,7 +104,7 @@ async def a_container_above_its_storage_limit_ends_the_pod(node: Node) -> None:
 async def a_pod_above_the_sum_of_its_limits_is_ended(node: Node) -> None:
     """The writes of a container without limit count against the sum of the other containers'
     limits."""
-    work = runs(disk_bytes=40 * MI, stop_exit_code=1)
+    work = runs(stops(1), uses(disk_bytes=40 * MI))
     sizes = {"limits": {"ephemeral-storage": "20Mi"}}
     await node.api.run_pods(pod("web", container("main", resources=sizes), container("b", work)))
     text = "Pod ephemeral local storage usage exceeds the total limit of containers 20Mi. "
@@ -170,7 +171,7 @@ async def offenders_end_without_another_look(node: Node) -> None:
     disk = {"ephemeral-storage": "10Mi"}
     asks = hungry("asks", disk_mi=40, requests=disk, limits={"ephemeral-storage": "100Mi"})
     init = container("init", exits(0), resources={"limits": {"ephemeral-storage": "100Mi"}})
-    work = runs(disk_bytes=40 * MI, stop_exit_code=1)
+    work = runs(stops(1), uses(disk_bytes=40 * MI))
     small = container("main", resources={"limits": {"ephemeral-storage": "20Mi"}})
     large_init = pod("large-init", small, container("b", work), init=[init])
     await node.api.run_pods(
@@ -180,8 +181,8 @@ async def offenders_end_without_another_look(node: Node) -> None:
         await evicted_for(node, name, "Pod ephemeral", within_s=EVICTED_S)
     kinds = ("StopContainer", "ImageFsInfo")
     methods = [call.method for call in node.calls() if call.method in kinds]
-    stops = methods[methods.index("StopContainer") :][:2]
-    expect_equal(node, stops, ["StopContainer"] * 2, "no measurement between the two")
+    stop_calls = methods[methods.index("StopContainer") :][:2]
+    expect_equal(node, stop_calls, ["StopContainer"] * 2, "no measurement between the two")
     await node.run_for(limits.EVICTION_CYCLE_S)
     for name in ("asks", "large-init"):
         expect_equal(node, node.api.phase(name), "Running", f"phase of {name}")
@@ -190,7 +191,7 @@ async def offenders_end_without_another_look(node: Node) -> None:
 @conformance(id="limit-of-sidecar", rules=["EVIC-102.2"], needs=[API])
 async def a_sidecar_has_no_limit_of_its_own(node: Node) -> None:
     """A sidecar may write more than its own storage limit, while the pod stays within the sum."""
-    work = runs(disk_bytes=40 * MI)
+    work = runs(uses(disk_bytes=40 * MI))
     small, large = ({"limits": {"ephemeral-storage": text}} for text in ("20Mi", "500Mi"))
     helper = sidecar("helper", work, resources=small)
     await node.api.run_pods(pod("web", container("main", resources=large), init=[helper]))
@@ -203,10 +204,10 @@ async def logs_count_against_limits(node: Node) -> None:
     """The logs of a container count against its own limit and against that of its pod, and so do
     other files beside the logs of the pod."""
     small, large = ({"limits": {"ephemeral-storage": text}} for text in ("1Mi", "500Mi"))
-    main = container("main", runs(stop_exit_code=1), resources=small)
-    free = container("free", runs(stop_exit_code=1))
+    main = container("main", runs(stops(1)), resources=small)
+    free = container("free", runs(stops(1)))
     await node.api.run_pods(
-        pod("own", main, container("b", runs(stop_exit_code=1), resources=large)),
+        pod("own", main, container("b", runs(stops(1)), resources=large)),
         pod("all", main, free),
         pod("beside", main, free),
         pod("fine", main, free),
@@ -231,8 +232,8 @@ async def volumes_are_looked_at_first(node: Node) -> None:
     volumes = [{"name": n, "emptyDir": {"sizeLimit": s} if s else {}} for n, s in names.items()]
     mounts = [{"name": name, "mountPath": f"/{name}"} for name in names]
     resources = {"limits": {"ephemeral-storage": "80Ki"}}
-    main = container("main", runs(stop_exit_code=1), resources=resources, volumeMounts=mounts)
-    unlimited = container("main", runs(stop_exit_code=1), volumeMounts=mounts)
+    main = container("main", runs(stops(1)), resources=resources, volumeMounts=mounts)
+    unlimited = container("main", runs(stops(1)), volumeMounts=mounts)
     await node.api.run_pods(
         pod("volume", main, volumes=volumes),
         pod("whole", main, volumes=volumes),
@@ -257,7 +258,7 @@ async def a_layer_on_another_disk_is_not_the_container_s(node: Node) -> None:
     """With a disk of their own for images and layers, the layer does not count against the limit of
     its container."""
     await node.machine.separate_disks()
-    work = runs(disk_bytes=40 * MI, stop_exit_code=1)
+    work = runs(stops(1), uses(disk_bytes=40 * MI))
     small, large = ({"limits": {"ephemeral-storage": text}} for text in ("20Mi", "500Mi"))
     plan = pod("web", container("main", work, resources=small), container("b", resources=large))
     await node.api.run_pods(plan)

@@ -9,6 +9,7 @@ from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, in_turn, runs
 from conformance.registry import Feature, Level, conformance
+from fakecri import stops
 
 STATUS, VIRTUAL = Feature.STATUS, Feature.VIRTUAL_TIME
 API, FAULTS = Feature.API, Feature.FAULTS
@@ -134,7 +135,7 @@ async def containers_of_a_deleted_pod_are_removed_before_the_pod_is(node: Node) 
     """The containers of a deleted pod are removed from the runtime soon after they have stopped."""
     # Not a second: the next relist would tell of the end before the pod's worker is done, and the
     # container would then stay until the next garbage collection.
-    await node.api.create_pod(pod("web", container("main", runs(stop_takes_s=0.4)), grace_s=5))
+    await node.api.create_pod(pod("web", container("main", runs(stops(0, after_s=0.4))), grace_s=5))
     await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
     await node.api.delete_pod("web")
     await node.run_until(

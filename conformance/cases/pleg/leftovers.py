@@ -14,6 +14,7 @@ from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, ignores_term, in_turn, runs
 from conformance.registry import Feature, Level, conformance
+from fakecri import stops
 
 STATUS, VIRTUAL, FAULTS = Feature.STATUS, Feature.VIRTUAL_TIME, Feature.FAULTS
 API = Feature.API
@@ -225,7 +226,7 @@ async def a_container_whose_log_cannot_be_deleted_stays(node: Node) -> None:
 async def what_is_left_of_an_evicted_pod_goes(node: Node) -> None:
     """The containers and the sandbox of an evicted pod are removed although the pod is not
     deleted."""
-    work = runs(stop_exit_code=1)
+    work = runs(stops(1))
     await node.api.create_pod(pod("web", container("main", work), grace_s=1))
     await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
     await node.machine.run_short("memory.available", 1024**2)

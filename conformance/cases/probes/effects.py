@@ -4,7 +4,7 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_order
 from conformance.harness.manifests import ExecProbe, container, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import Flag, runs
+from conformance.harness.workload import has_file, runs
 from conformance.registry import Feature, conformance
 
 STATUS = Feature.STATUS
@@ -97,7 +97,7 @@ async def readiness_follows_the_probe_and_kills_nothing(node: Node) -> None:
     """A container is ready while its readiness probe succeeds, each time anew; a failure stops
     nothing."""
     probe = ExecProbe(from_s=2, until_s=5)
-    work = runs().with_flag(Flag("/tmp/readiness", from_s=9))
+    work = runs().also(has_file("/tmp/readiness", from_s=9))
     await node.apply_static(pod("web", container("main", work, probes={"readiness": probe})))
     await node.wait_running("web")
 

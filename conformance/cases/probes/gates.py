@@ -6,7 +6,7 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import ExecProbe, container, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import Flag, exits, runs
+from conformance.harness.workload import exits, has_file, runs
 from conformance.registry import Feature, KnownBug, conformance
 
 STATUS, API = Feature.STATUS, Feature.API
@@ -123,7 +123,7 @@ async def successes_count_in_a_row_only(node: Node) -> None:
     """A failure between successes begins their count again: a container is ready after
     successThreshold successes in a row."""
     probe = ExecProbe(until_s=5, period_s=2, success_threshold=6)
-    work = runs().with_flag(Flag("/tmp/readiness", from_s=8))
+    work = runs().also(has_file("/tmp/readiness", from_s=8))
     await node.apply_static(pod("web", container("main", work, probes={"readiness": probe})))
     await node.run_until(
         lambda: node.container("web", "main").get("ready") is True,

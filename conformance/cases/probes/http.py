@@ -7,8 +7,9 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, grpc_probe, http_probe, pod, tcp_probe
 from conformance.harness.node import Node
-from conformance.harness.workload import Port, runs
+from conformance.harness.workload import redirects, runs
 from conformance.registry import Feature, Level, conformance
+from fakecri import serves
 
 STATUS, API = Feature.STATUS, Feature.API
 REACHED, SERVERS = Feature.POD_NETWORK, Feature.POD_SERVERS
@@ -17,9 +18,9 @@ REACHED, SERVERS = Feature.POD_NETWORK, Feature.POD_SERVERS
 @conformance(id="http-liveness", rules=["PROBE-068", "PROBE-034"], needs=[STATUS, REACHED])
 async def a_server_error_restarts_the_container(node: Node) -> None:
     """Status 500 is a failure of a liveness probe, status 204 a success."""
-    port = Port(8080, status=204, then_s=3, then_status=500)
+    port = (serves(8080, status=204), serves(8080, status=500, from_s=3))
     probe = http_probe(8080, probe={"failure_threshold": 2})
-    main = container("main", runs().with_port(port), probes={"liveness": probe})
+    main = container("main", runs(*port), probes={"liveness": probe})
     await node.apply_static(pod("web", main))
     await node.run_until(
         lambda: node.count("StartContainer", container="main") == 2,
@@ -36,7 +37,7 @@ async def a_failed_http_probe_names_the_status(node: Node) -> None:
     """The event about a failed HTTP probe has the status code and not the body."""
     main = container(
         "main",
-        runs().with_port(Port(8080, status=400)),
+        runs().also(serves(8080, status=400)),
         probes={"readiness": http_probe(8080)},
     )
     await node.api.create_pod(pod("web", main))
@@ -49,7 +50,7 @@ async def an_http_probe_sends_its_own_headers(node: Node) -> None:
     */*, and without compression."""
     main = container(
         "main",
-        runs().with_port(Port(8080)),
+        runs().also(serves(8080)),
         probes={"readiness": http_probe(8080, "/health?full=1")},
     )
     await node.apply_static(pod("web", main))
@@ -77,7 +78,7 @@ async def headers_of_the_manifest_replace_those_of_the_kubelet(node: Node) -> No
     ]
     main = container(
         "main",
-        runs().with_port(Port(8080)),
+        runs().also(serves(8080)),
         probes={"readiness": http_probe(8080, httpHeaders=headers)},
     )
     await node.apply_static(pod("web", main))
@@ -94,11 +95,10 @@ async def a_redirect_on_the_same_host_is_followed(node: Node) -> None:
     """A redirect to the same host is followed and the answer there counts; a Host header of the
     manifest is sent again."""
     headers = [{"name": "Host", "value": "shop.example"}]
-    port = Port(8080, status=503, redirects=(("/start", "/middle"), ("/middle", "/end")))
-    good = Port(8080, from_s=0)
+    there = redirects(8080, (("/start", "/middle"), ("/middle", "/end")))
     main = container(
         "main",
-        runs().with_port(good).with_port(port),
+        runs(serves(8080, status=503), *there),
         probes={"readiness": http_probe(8080, "/start", httpHeaders=headers)},
     )
     await node.apply_static(pod("web", main))
@@ -120,16 +120,12 @@ async def some_answers_below_400_are_followed_and_others_are_final(node: Node) -
     """A 308 is followed, and the answer there counts; a 304 is final although it has a Location,
     and final answers of this kind are successes."""
     chain = (("/start", "/end"),)
-    moved = Port(8080, status=503, redirects=chain, redirect_status=308)
-    final = Port(8081, status=503, redirects=chain, redirect_status=304)
+    moved = (serves(8080, status=503), *redirects(8080, chain, 308))
+    final = (serves(8081, status=503), *redirects(8081, chain, 304))
     web = pod(
         "web",
-        container(
-            "moved", runs().with_port(moved), probes={"readiness": http_probe(8080, "/start")}
-        ),
-        container(
-            "kept", runs().with_port(final), probes={"readiness": http_probe(8081, "/start")}
-        ),
+        container("moved", runs(*moved), probes={"readiness": http_probe(8080, "/start")}),
+        container("kept", runs(*final), probes={"readiness": http_probe(8081, "/start")}),
     )
     await node.apply_static(web)
     await node.run_until(
@@ -146,8 +142,8 @@ async def an_absolute_redirect_sets_the_host_anew(node: Node) -> None:
     """A redirect to another port of the same host is followed, but without the Host header of the
     manifest."""
     headers = [{"name": "Host", "value": "shop.example"}, {"name": "X-Tag", "value": "1"}]
-    away = Port(8080, status=503, redirects=(("/start", "http://{ip}:8081/end"),))
-    work = runs().with_port(away).with_port(Port(8081))
+    away = redirects(8080, [("/start", "http://{ip}:8081/end")])
+    work = runs(serves(8080, status=503), *away, serves(8081))
     probe = http_probe(8080, "/start", httpHeaders=headers)
     await node.apply_static(pod("web", container("main", work, probes={"readiness": probe})))
     await becomes_ready(node)
@@ -164,10 +160,8 @@ async def an_absolute_redirect_sets_the_host_anew(node: Node) -> None:
 async def a_redirect_to_another_host_is_a_warning(node: Node) -> None:
     """A redirect to another host is not followed: the probe succeeds, with an event
     ProbeWarning."""
-    port = Port(8080, status=500, redirects=(("/away", "http://192.0.2.99/"),))
-    main = container(
-        "main", runs().with_port(port), probes={"readiness": http_probe(8080, "/away")}
-    )
+    port = (serves(8080, status=500), *redirects(8080, [("/away", "http://192.0.2.99/")]))
+    main = container("main", runs(*port), probes={"readiness": http_probe(8080, "/away")})
     await node.api.create_pod(pod("web", main))
     await becomes_ready(node)
     text = "Readiness probe warning: Probe terminated redirects, Response body: "
@@ -187,7 +181,7 @@ async def a_body_that_breaks_off_is_an_error_and_no_failure(node: Node) -> None:
     failure, whatever its status."""
     main = container(
         "main",
-        runs().with_port(Port(8080, status=500, lost_bytes=9)),
+        runs().also(serves(8080, status=500, lost_bytes=9)),
         probes={"liveness": http_probe(8080)},
     )
     await node.api.create_pod(pod("web", main))
@@ -200,10 +194,8 @@ async def a_body_that_breaks_off_is_an_error_and_no_failure(node: Node) -> None:
 @conformance(id="http-redirect-loop", rules=["PROBE-069"], needs=[API, REACHED])
 async def redirects_end_after_ten_requests(node: Node) -> None:
     """A redirect that leads to itself fails the probe."""
-    port = Port(8080, redirects=(("/loop", "/loop"),))
-    main = container(
-        "main", runs().with_port(port), probes={"readiness": http_probe(8080, "/loop")}
-    )
+    port = (serves(8080), *redirects(8080, [("/loop", "/loop")]))
+    main = container("main", runs(*port), probes={"readiness": http_probe(8080, "/loop")})
     await node.api.create_pod(pod("web", main))
     text = 'Readiness probe failed: Get "/loop": stopped after 10 redirects'
     await says(node, "Unhealthy", text)
@@ -214,7 +206,7 @@ async def an_https_probe_takes_any_certificate(node: Node) -> None:
     """The certificate of an HTTPS probe is not verified."""
     main = container(
         "main",
-        runs().with_port(Port(8443, "https")),
+        runs().also(serves(8443, "https")),
         probes={"readiness": http_probe(8443, scheme="HTTPS")},
     )
     await node.apply_static(pod("web", main))
@@ -237,7 +229,7 @@ async def a_slow_answer_is_a_failure(node: Node) -> None:
     """An answer that takes longer than timeoutSeconds is a failure."""
     main = container(
         "main",
-        runs().with_port(Port(8080, delay_s=4)),
+        runs().also(serves(8080, delay_s=4)),
         probes={"readiness": http_probe(8080, "/x", probe={"timeout_s": 1})},
     )
     await node.api.create_pod(pod("web", main))
@@ -252,7 +244,7 @@ async def a_slow_answer_is_a_failure(node: Node) -> None:
 )
 async def a_slow_answer_within_the_timeout_is_a_success(node: Node) -> None:
     """With a timeoutSeconds of seven an answer after two seconds is in time, of HTTP as of gRPC."""
-    slow = runs().with_port(Port(8080, delay_s=2)).with_port(Port(9090, "grpc", delay_s=2))
+    slow = runs().also(serves(8080, delay_s=2)).also(serves(9090, "grpc", delay_s=2))
     probes = {
         "startup": grpc_probe(9090, timeout_s=7),
         "readiness": http_probe(8080, "/x", probe={"timeout_s": 7}),
@@ -269,7 +261,7 @@ async def redirects_share_one_timeout(node: Node) -> None:
     """The timeout is that of the whole exchange: four slow answers in a row are too late, though
     each of them is in time."""
     chain = (("/a", "/b"), ("/b", "/c"), ("/c", "/d"))
-    work = runs().with_port(Port(8080, delay_s=2, redirects=chain))
+    work = runs(serves(8080, delay_s=2), *redirects(8080, chain, delay_s=2))
     probe = http_probe(8080, "/a", probe={"timeout_s": 5})
     await node.apply_static(pod("web", container("main", work, probes={"readiness": probe})))
     await node.wait_running("web")
@@ -280,7 +272,7 @@ async def redirects_share_one_timeout(node: Node) -> None:
 @conformance(id="probe-other-host", rules=["PROBE-066.2", "PROBE-071.1"], needs=[STATUS, REACHED])
 async def the_host_of_the_manifest_is_asked(node: Node) -> None:
     """HTTP and TCP probes go to the host of the manifest, not to the pod."""
-    await node.apply_static(pod("db", container("main", runs().with_port(Port(8080)))))
+    await node.apply_static(pod("db", container("main", runs().also(serves(8080)))))
     await node.wait_running("db")
     host = pod_ip(node, "db")
     probes = {"startup": tcp_probe(8080), "readiness": http_probe(8080)}
@@ -314,19 +306,19 @@ async def codes_below_400_are_successes(node: Node) -> None:
     main = [
         container(
             name,
-            runs().with_port(Port(8080 + at, status=code)),
+            runs().also(serves(8080 + at, status=code)),
             probes={"readiness": http_probe(8080 + at)},
         )
         for at, (name, code) in enumerate(codes.items())
     ]
     living = container(
         "living",
-        runs().with_port(Port(9080, status=400)),
+        runs().also(serves(9080, status=400)),
         probes={"liveness": http_probe(9080)},
     )
     starting = container(
         "starting",
-        runs().with_port(Port(9081, status=400)),
+        runs().also(serves(9081, status=400)),
         probes={"startup": http_probe(9081, probe={"failure_threshold": 1000})},
     )
     await node.apply_static(pod("web", *main, living, starting, grace_s=1))

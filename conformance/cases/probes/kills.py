@@ -8,6 +8,7 @@ from conformance.harness.manifests import OTHER_IMAGE, ExecProbe, container, hoo
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, runs
 from conformance.registry import Feature, conformance
+from fakecri import stops
 
 STATUS, API, FAULTS = Feature.STATUS, Feature.API, Feature.FAULTS
 KILLED_S = limits.START_S + 2 + 2 + limits.NOTICE_S
@@ -46,7 +47,7 @@ async def restart_rules_do_not_count_after_a_kill(node: Node) -> None:
     rule = {"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}
     main = container(
         "main",
-        runs(stop_exit_code=7),
+        runs(stops(7)),
         probes={"liveness": ExecProbe(until_s=2)},
         restartPolicy="Never",
         restartPolicyRules=[rule],
@@ -187,7 +188,7 @@ async def a_sidecar_is_started_again_in_the_sync_that_kills_it(node: Node) -> No
     """A sidecar that failed its liveness probe is started again at once, in a pod with policy
     Never: no later sync is needed, and here none comes, because the runtime does not answer what
     there is."""
-    work = runs(stop_takes_s=1.5)
+    work = runs(stops(0, after_s=1.5))
     side = sidecar("side", work, probes={"liveness": ExecProbe(until_s=2)})
     await node.apply_static(pod("job", container("main"), init=[side], restartPolicy="Never"))
     await node.run_until(

@@ -4,8 +4,9 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import ExecProbe, container, http_probe, pod, sidecar
 from conformance.harness.node import Node
-from conformance.harness.workload import Flag, Port, runs
+from conformance.harness.workload import exits, has_file, runs
 from conformance.registry import Feature, KnownBug, Level, conformance
+from fakecri import serves, stops
 
 STATUS, API, RESTART = Feature.STATUS, Feature.API, Feature.RESTART
 OLD_S = 11.0  # PROBE-051: a container this old was there before the kubelet
@@ -22,7 +23,7 @@ async def a_terminating_pod_is_not_probed_for_liveness(node: Node) -> None:
     """From the deletion of a pod on its liveness probes do not run, and nothing is killed for
     them."""
     probe = ExecProbe(until_s=4)
-    main = container("main", runs(stop_takes_s=5), probes={"liveness": probe})
+    main = container("main", runs(stops(0, after_s=5)), probes={"liveness": probe})
     await node.api.create_pod(pod("web", main, grace_s=8))
     await node.run_until(lambda: runs_of(node, "/tmp/liveness"), within_s=limits.START_S + 2)
     await node.api.delete_pod("web")
@@ -44,7 +45,7 @@ async def a_terminating_pod_is_not_probed_for_startup(node: Node) -> None:
     """The startup probe of a container that has not started yet does not run any more when its pod
     is deleted."""
     probe = ExecProbe(from_s=60, failure_threshold=90)
-    main = container("main", runs(stop_takes_s=5), probes={"startup": probe})
+    main = container("main", runs(stops(0, after_s=5)), probes={"startup": probe})
     await node.api.create_pod(pod("web", main, grace_s=8))
     await node.run_until(lambda: runs_of(node, "/tmp/startup"), within_s=limits.START_S + 2)
     await node.api.delete_pod("web")
@@ -65,7 +66,7 @@ async def a_terminating_pod_is_not_probed_for_startup(node: Node) -> None:
 async def a_run_in_flight_is_finished(node: Node) -> None:
     """A liveness probe that waits for its answer when the pod is deleted gets it, and a failure is
     told in an event."""
-    work = runs(stop_takes_s=6).with_port(Port(8080, status=500, delay_s=3))
+    work = runs(stops(0, after_s=6)).also(serves(8080, status=500, delay_s=3))
     probe = http_probe(8080, probe={"timeout_s": 9, "failure_threshold": 5})
     await node.api.create_pod(
         pod("web", container("main", work, probes={"liveness": probe}), grace_s=9)
@@ -93,7 +94,7 @@ async def a_terminating_pod_still_becomes_unready(node: Node) -> None:
     """Readiness probes of a deleted pod run until its containers are stopped, and not a second
     longer."""
     probe = ExecProbe(until_s=9)
-    main = container("main", runs(stop_takes_s=7), probes={"readiness": probe})
+    main = container("main", runs(stops(0, after_s=7)), probes={"readiness": probe})
     await node.api.create_pod(pod("web", main, grace_s=12))
     await node.run_until(
         lambda: node.container("web", "main").get("ready") is True, within_s=limits.START_S + 2
@@ -254,7 +255,7 @@ async def a_new_container_has_not_started_yet(node: Node) -> None:
     """A restarted container with a startup probe is not ready until that probe has succeeded
     again."""
     probes = {"startup": ExecProbe(from_s=2, failure_threshold=30), "readiness": ExecProbe()}
-    ends = runs(exit_after_s=8.0, exit_code=1)
+    ends = exits(1, after_s=8.0)
     await node.apply_static(pod("web", container("main", ends, probes=probes)))
     await node.run_until(
         lambda: node.container("web", "main").get("ready") is True,
@@ -289,7 +290,7 @@ async def a_new_container_has_not_started_yet(node: Node) -> None:
 @conformance(id="init-not-probed", rules=["PROBE-001", "PROBE-042"], needs=[STATUS])
 async def plain_init_containers_are_ready_when_they_are_done(node: Node) -> None:
     """An init container is ready if and only if it has exited 0."""
-    first = container("first", runs(exit_after_s=3.0))
+    first = container("first", exits(0, after_s=3.0))
     await node.apply_static(pod("web", container("main"), init=[first]))
     await node.run_until(lambda: node.running("web", "first"), within_s=limits.START_S)
     expect_equal(node, node.container("web", "first").get("ready"), False, "ready while it runs")
@@ -300,9 +301,9 @@ async def plain_init_containers_are_ready_when_they_are_done(node: Node) -> None
 @conformance(id="readiness-flapping", rules=["PROBE-026", "PROBE-033"], needs=[STATUS])
 async def readiness_needs_its_thresholds_in_a_row(node: Node) -> None:
     """Fewer failures in a row than failureThreshold leave the container ready."""
-    gap = Flag("/tmp/readiness", from_s=6.5)
+    gap = has_file("/tmp/readiness", from_s=6.5)
     probe = ExecProbe(until_s=5, failure_threshold=4)
-    work = runs().with_flag(gap)
+    work = runs().also(gap)
     await node.apply_static(pod("web", container("main", work, probes={"readiness": probe})))
     await node.run_until(
         lambda: node.container("web", "main").get("ready") is True, within_s=limits.START_S + 2

@@ -5,8 +5,9 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, grpc_probe, http_probe, pod, tcp_probe
 from conformance.harness.node import Node
-from conformance.harness.workload import Port, runs
+from conformance.harness.workload import runs
 from conformance.registry import Feature, conformance
+from fakecri import serves
 
 STATUS, API = Feature.STATUS, Feature.API
 REACHED, SERVERS = Feature.POD_NETWORK, Feature.POD_SERVERS
@@ -18,7 +19,7 @@ async def a_port_is_found_by_its_name(node: Node) -> None:
     port of the same name."""
     main = container(
         "main",
-        runs().with_port(Port(8080)),
+        runs().also(serves(8080)),
         probes={"readiness": http_probe("web"), "liveness": tcp_probe("web")},
         ports=[{"name": "web", "containerPort": 8080}],
     )
@@ -32,7 +33,7 @@ async def a_port_is_found_by_its_name(node: Node) -> None:
 @conformance(id="probe-unknown-port", rules=["PROBE-061", "PROBE-018"], needs=[API, REACHED])
 async def an_unknown_port_is_an_error_and_no_failure(node: Node) -> None:
     """A probe of a port name that the container does not have never gets a result."""
-    main = container("main", runs().with_port(Port(8080)), probes={"liveness": tcp_probe("other")})
+    main = container("main", runs().also(serves(8080)), probes={"liveness": tcp_probe("other")})
     await node.api.create_pod(pod("web", main))
     text = 'strconv.Atoi: parsing "other": invalid syntax'
     await node.run_until(
@@ -48,8 +49,8 @@ async def an_unknown_port_is_an_error_and_no_failure(node: Node) -> None:
 async def a_tcp_probe_succeeds_when_the_port_is_open(node: Node) -> None:
     """A TCP probe succeeds when the connection is accepted; until then the container is not
     ready."""
-    port = Port(8080, "tcp", from_s=3, until_s=8)
-    main = container("main", runs().with_port(port), probes={"readiness": tcp_probe(8080)})
+    port = serves(8080, "tcp", from_s=3, until_s=8)
+    main = container("main", runs().also(port), probes={"readiness": tcp_probe(8080)})
     await node.apply_static(pod("web", main))
     await node.wait_running("web")
     await node.run_for(1.5)
@@ -88,7 +89,7 @@ async def a_grpc_probe_asks_the_health_service(node: Node) -> None:
     """A gRPC probe asks the health service about the named service, and SERVING is a success."""
     main = container(
         "main",
-        runs().with_port(Port(9090, "grpc")),
+        runs().also(serves(9090, "grpc")),
         probes={"readiness": grpc_probe(9090, "db"), "liveness": grpc_probe(9090)},
     )
     await node.apply_static(pod("web", main))
@@ -104,7 +105,7 @@ async def every_other_health_is_a_failure(node: Node) -> None:
     """NOT_SERVING and UNKNOWN are failures of the probe, and the events say so."""
     work = runs()
     for port, health in ((9090, "NOT_SERVING"), (9091, "UNKNOWN")):
-        work = work.with_port(Port(port, "grpc", health=health))
+        work = work.also(serves(port, "grpc", health=health))
     probes = {"readiness": grpc_probe(9090), "liveness": grpc_probe(9091, failure_threshold=9)}
     await node.api.create_pod(pod("web", container("main", work, probes=probes)))
     why = "probe failed: service unhealthy (responded with"
@@ -126,10 +127,8 @@ async def a_grpc_probe_waits_for_its_connection(node: Node) -> None:
 @conformance(id="grpc-slow", rules=["PROBE-073", "PROBE-072"], needs=[API, REACHED, SERVERS])
 async def connection_and_call_share_the_time_limit(node: Node) -> None:
     """A health answer that comes later than timeoutSeconds is a failure."""
-    port = Port(9090, "grpc", delay_s=4)
-    main = container(
-        "main", runs().with_port(port), probes={"readiness": grpc_probe(9090, timeout_s=1)}
-    )
+    port = serves(9090, "grpc", delay_s=4)
+    main = container("main", runs().also(port), probes={"readiness": grpc_probe(9090, timeout_s=1)})
     await node.api.create_pod(pod("web", main))
     text = "Readiness probe failed: timeout: health rpc did not complete within 1s"
     await says(node, "Unhealthy", text)

@@ -8,7 +8,7 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import Exec, ExecProbe, RunProbe, container, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import Flag, ignores_term, runs
+from conformance.harness.workload import has_file, ignores_term, runs
 from conformance.registry import Feature, Level, conformance
 
 STATUS, API = Feature.STATUS, Feature.API
@@ -330,8 +330,8 @@ async def readiness_changes_at_its_thresholds(node: Node) -> None:
 @conformance(id="liveness-flapping", rules=["PROBE-026", "PROBE-019"], needs=[STATUS])
 async def failures_count_in_a_row_only(node: Node) -> None:
     """Failures with a success between them do not add up to failureThreshold."""
-    gap = Flag("/tmp/liveness", from_s=5.5, until_s=8)  # then again, for good
-    work = runs().with_flag(gap).with_flag(Flag("/tmp/liveness", from_s=10.5))
+    gap = has_file("/tmp/liveness", from_s=5.5, until_s=8)  # then again, for good
+    work = runs().also(gap).also(has_file("/tmp/liveness", from_s=10.5))
     probe = ExecProbe(until_s=3, failure_threshold=4)
     await node.apply_static(pod("web", container("main", work, probes={"liveness": probe})))
     await node.wait_running("web")

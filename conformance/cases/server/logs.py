@@ -9,6 +9,7 @@ from conformance.harness.manifests import Container, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, in_turn, runs
 from conformance.registry import Feature, Level, conformance
+from fakecri import prints
 
 STATUS, RESTART = Feature.STATUS, Feature.RESTART
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(Z|[+-]\d\d:\d\d) ")
@@ -17,7 +18,9 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(Z|[+-]\d\d:\d\d) ")
 async def said(node: Node, *containers: Container) -> str:
     """The path of the log of `main` in a pod that has written five lines."""
     lines = tuple(float(n) for n in range(5))
-    main = containers or (container("main", runs(prints="a line", prints_at_s=lines)),)
+    main = containers or (
+        container("main", runs(*(prints("a line", at_s=at_s) for at_s in lines))),
+    )
     await node.apply_static(pod("web", *main))
     await node.wait_running("web", "main")
     await node.run_for(4 + limits.NOTICE_S)
@@ -60,7 +63,7 @@ async def bytes_of_a_log_can_be_limited(node: Node) -> None:
 @conformance(id="logs-since", rules=["SRV-020.2", "SRV-023"], needs=[STATUS])
 async def older_lines_can_be_left_out(node: Node) -> None:
     """sinceSeconds and sinceTime leave out what is older."""
-    twice = runs(prints="a line", prints_at_s=(0.0, 12.0))
+    twice = runs(*(prints("a line", at_s=at_s) for at_s in (0.0, 12.0)))
     await node.apply_static(pod("web", container("main", twice)))
     await node.wait_running("web")
     await node.run_for(12 + limits.NOTICE_S)
@@ -149,7 +152,7 @@ async def one_stream_needs_its_gate(node: Node) -> None:
 )
 async def one_stream_can_be_asked_for(node: Node) -> None:
     """With PodLogsQuerySplitStreams the lines of one stream can be asked for."""
-    errors = container("main", runs(prints="a line", prints_to="stderr"))
+    errors = container("main", runs(prints("a line", stream="stderr")))
     path = await said(node, errors)
     for stream, lines in (("Stdout", 0), ("Stderr", 1), ("All", 1)):
         answer = await node.kubelet.get(f"{path}?stream={stream}")
@@ -159,7 +162,7 @@ async def one_stream_can_be_asked_for(node: Node) -> None:
 @conformance(id="logs-previous", rules=["SRV-022.1"], needs=[STATUS])
 async def the_log_of_the_instance_before_can_be_asked_for(node: Node) -> None:
     """previous shows the last instance that ended, and without one says so."""
-    turns = in_turn(runs(prints="first", exit_code=1, exit_after_s=3.0), runs(prints="second"))
+    turns = in_turn(exits(1, prints("first"), after_s=3.0), runs(prints("second")))
     await node.apply_static(pod("web", container("main", turns)))
     await node.wait_running("web")
     name = node.runtime.pod_name("web")
@@ -198,7 +201,7 @@ async def a_container_that_waits_for_its_image_has_no_log(node: Node) -> None:
 @conformance(id="logs-init", rules=["SRV-022.3"], needs=[STATUS])
 async def init_containers_have_logs_too(node: Node) -> None:
     """The log of an init container that has ended is shown."""
-    first = container("first", runs(prints="prepared", exit_after_s=1.0))
+    first = container("first", exits(0, prints("prepared"), after_s=1.0))
     await node.apply_static(pod("web", init=[first]))
     await node.wait_running("web")
     name = node.runtime.pod_name("web")
@@ -209,7 +212,7 @@ async def init_containers_have_logs_too(node: Node) -> None:
 @conformance(id="logs-follow", rules=["SRV-023"], level=Level.SHOULD, needs=[STATUS])
 async def following_shows_new_lines_until_the_container_ends(node: Node) -> None:
     """A log that is followed shows lines as they come, and ends with the container."""
-    work = runs(prints="a line", prints_at_s=(0.0, 6.0), exit_after_s=12.0)
+    work = exits(0, *(prints("a line", at_s=at_s) for at_s in (0.0, 6.0)), after_s=12.0)
     await node.apply_static(pod("web", container("main", work), restartPolicy="Never"))
     await node.wait_running("web")
     path = f"/containerLogs/default/{node.runtime.pod_name('web')}/main?follow=true"

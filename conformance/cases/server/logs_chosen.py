@@ -4,8 +4,9 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import MISSING_IMAGE, container, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import in_turn, runs
+from conformance.harness.workload import exits, in_turn
 from conformance.registry import Feature, conformance
+from fakecri import prints
 
 API, STATUS = Feature.API, Feature.STATUS
 
@@ -24,8 +25,8 @@ def waits_for(node: Node, name: str = "main") -> str:
 async def the_previous_log_of_an_ended_container_is_another(node: Node) -> None:
     """When two instances have ended, the log is that of the second, and the previous one is that
     of the first, or nothing once its record was removed, but never the second again."""
-    first = runs(prints="first", exit_code=1, exit_after_s=2.0)
-    second = runs(prints="second", exit_code=0, exit_after_s=2.0)
+    first = exits(1, prints("first"), after_s=2.0)
+    second = exits(0, prints("second"), after_s=2.0)
     main = container("main", in_turn(first, second))
     await node.apply_static(pod("web", main, restartPolicy="OnFailure"))
     await node.run_until(
@@ -43,7 +44,7 @@ async def the_previous_log_of_an_ended_container_is_another(node: Node) -> None:
 async def a_container_in_back_off_shows_its_last_log(node: Node) -> None:
     """While a container waits for its next start, its log is that of the instance that ended last,
     and so is the previous one."""
-    crashing = runs(prints="a line", exit_code=1, exit_after_s=0.5)
+    crashing = exits(1, prints("a line"), after_s=0.5)
     await node.api.create_pod(pod("web", container("main", crashing)))
     await node.run_until(
         lambda: node.count("StartContainer", container="main") == 3,
@@ -91,7 +92,7 @@ async def ephemeral_containers_have_logs_too(node: Node) -> None:
     web = pod("web")
     await node.api.create_pod(web)
     await node.wait_running("web")
-    await node.api.debug(web, container("debug", runs(prints="looked", exit_after_s=10.0)))
+    await node.api.debug(web, container("debug", exits(0, prints("looked"), after_s=10.0)))
     for state in ("running", "terminated"):
         await node.run_until(
             lambda state=state: state in node.api.container("web", "debug").get("state", {}),  # type: ignore[misc]

@@ -6,13 +6,14 @@ from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, ignores_term, runs
 from conformance.registry import Feature, conformance
+from fakecri import stops
 
 STATUS, RESTART = Feature.STATUS, Feature.RESTART
 
 
-def version(number: int, grace_s: int = 2, **fields: float) -> PodPlan:
+def version(number: int, grace_s: int = 2, *, stop_takes_s: float = 0.0) -> PodPlan:
     """The pod `web` with a label, so that its content differs."""
-    main = container("main", runs(**fields))
+    main = container("main", runs(stops(0, after_s=stop_takes_s)))
     return pod("web", main, grace_s=grace_s, metadata={"labels": {"version": str(number)}})
 
 
@@ -92,7 +93,7 @@ async def of_several_edits_only_the_last_starts(node: Node) -> None:
 async def a_manifest_put_back_while_its_pod_stops_runs_again(node: Node) -> None:
     """When a manifest is removed and put back while its pod stops, the pod ends and then runs again
     with the same UID."""
-    plan = pod("web", container("main", runs(stop_takes_s=2)), grace_s=6)
+    plan = pod("web", container("main", runs(stops(0, after_s=2))), grace_s=6)
     await node.apply_static(plan)
     await node.wait_running("web")
     await node.remove_static("web")
@@ -105,15 +106,15 @@ async def a_manifest_put_back_while_its_pod_stops_runs_again(node: Node) -> None
     )
     first, second = (node.calls("CreateContainer", pod="web")[i] for i in (0, 1))
     expect_equal(node, second.uid, first.uid, "UID")
-    stops = node.calls("StopContainer", pod="web")
-    expect(node, second.started_s >= stops[0].ended_s, "the new start after the stop")
+    stop_calls = node.calls("StopContainer", pod="web")
+    expect(node, second.started_s >= stop_calls[0].ended_s, "the new start after the stop")
 
 
 @conformance(id="static-rewritten-at-once", rules=["MIRR-006", "SRC-008"], needs=[STATUS])
 async def a_manifest_written_again_at_once_runs_again(node: Node) -> None:
     """When a manifest is removed and written again with the same bytes within an instant, its pod
     is stopped and then runs again."""
-    plan = pod("web", container("main", runs(stop_takes_s=1)), grace_s=6)
+    plan = pod("web", container("main", runs(stops(0, after_s=1))), grace_s=6)
     await node.apply_static(plan)
     await node.wait_running("web")
     await node.remove_static("web")
@@ -126,8 +127,8 @@ async def a_manifest_written_again_at_once_runs_again(node: Node) -> None:
     first, second = (node.calls("CreateContainer", pod="web")[i] for i in (0, 1))
     expect_equal(node, second.uid, first.uid, "UID")
     expect_equal(node, second.attempt, 1, "attempt")
-    stops = node.calls("StopContainer", pod="web")
-    expect(node, second.started_s >= stops[0].ended_s, "the new start after the stop")
+    stop_calls = node.calls("StopContainer", pod="web")
+    expect(node, second.started_s >= stop_calls[0].ended_s, "the new start after the stop")
 
 
 @conformance(

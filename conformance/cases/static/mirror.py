@@ -9,6 +9,7 @@ from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, runs
 from conformance.registry import Feature, conformance
+from fakecri import stops
 
 API, RESTART, VIRTUAL = Feature.API, Feature.RESTART, Feature.VIRTUAL_TIME
 MIRROR = "kubernetes.io/config.mirror"
@@ -151,7 +152,7 @@ async def a_force_deleted_mirror_comes_back(node: Node) -> None:
 async def the_mirror_goes_after_the_containers(node: Node) -> None:
     """After its manifest has been removed, the mirror pod stays until the containers have
     stopped."""
-    await node.apply_static(pod("web", container("main", runs(stop_takes_s=3)), grace_s=8))
+    await node.apply_static(pod("web", container("main", runs(stops(0, after_s=3))), grace_s=8))
     uid = await mirror_running(node, "web")
     await node.remove_static("web")
     await node.run_for(2)
@@ -251,7 +252,7 @@ async def the_mirror_survives_a_kubelet_restart(node: Node) -> None:
 async def an_edit_replaces_the_mirror_when_the_new_pod_starts(node: Node) -> None:
     """While the old version of an edited static pod stops, its mirror pod stays; the new version
     gets a new one, made right after the old one was deleted by its UID."""
-    slow = container("main", runs(stop_takes_s=2))
+    slow = container("main", runs(stops(0, after_s=2)))
     await node.apply_static(pod("web", slow, grace_s=6))
     uid = await mirror_running(node, "web")
     await node.apply_static(pod("web", slow, grace_s=6, metadata={"labels": {"v": "2"}}))

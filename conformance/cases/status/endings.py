@@ -10,6 +10,7 @@ from conformance.harness.manifests import MISSING_IMAGE, container, pod, sidecar
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, ignores_term, in_turn, runs
 from conformance.registry import Feature, conformance
+from fakecri import stops
 
 API, FAULTS, KILL = Feature.API, Feature.FAULTS, Feature.OUTSIDE_KILL
 
@@ -43,7 +44,7 @@ async def an_evicted_pod_is_shown_as_disrupted_when_it_has_ended(node: Node) -> 
     its containers have stopped."""
     slow = container(
         "main",
-        runs(stop_takes_s=1.5, stop_exit_code=1),
+        runs(stops(1, after_s=1.5)),
         resources={"requests": {"memory": "1Mi"}},  # no best-effort pod: those are not admitted
     )
     await node.api.run_pods(pod("web", slow))

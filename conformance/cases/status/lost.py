@@ -11,6 +11,7 @@ from conformance.harness.manifests import MISSING_IMAGE, container, hook, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, in_turn, runs
 from conformance.registry import Feature, conformance
+from fakecri import stops
 
 API, FAULTS, RESTART = Feature.API, Feature.FAULTS, Feature.RESTART
 STATUS = Feature.STATUS
@@ -91,7 +92,7 @@ async def a_pod_deleted_before_it_ran_fails(node: Node) -> None:
 async def a_pod_that_vanished_from_the_api_is_stopped_and_its_name_is_free(node: Node) -> None:
     """A force-deleted pod is stopped with the minimum grace period; a new pod of that name starts
     meanwhile, and is never given the status of the old one."""
-    await node.api.create_pod(pod("web", container("main", runs(stop_takes_s=4)), grace_s=7))
+    await node.api.create_pod(pod("web", container("main", runs(stops(0, after_s=4))), grace_s=7))
     await api_running(node, "web")
     old = (node.api.pod("web") or {})["metadata"]["uid"]
     old_id = str(node.api.container("web", "main")["containerID"])
@@ -148,7 +149,7 @@ async def a_late_status_is_not_written_to_a_new_pod_of_that_name(node: Node) -> 
 async def a_pod_that_is_missed_in_a_list_is_stopped_with_its_own_grace(node: Node) -> None:
     """A pod that vanishes from the API without having been marked as deleted is stopped with the
     grace period of its spec."""
-    await node.api.create_pod(pod("web", container("main", runs(stop_takes_s=1)), grace_s=7))
+    await node.api.create_pod(pod("web", container("main", runs(stops(0, after_s=1))), grace_s=7))
     await node.api.create_pod(pod("stays"))
     await api_running(node, "web")
     await api_running(node, "stays")
@@ -167,7 +168,7 @@ async def a_pod_that_is_missed_in_a_list_is_stopped_with_its_own_grace(node: Nod
 async def a_pod_that_vanishes_while_it_stops_keeps_its_deletion_grace(node: Node) -> None:
     """A pod that vanishes from the API while it is being stopped keeps the grace period of its
     deletion."""
-    await node.api.create_pod(pod("web", container("main", runs(stop_takes_s=6)), grace_s=20))
+    await node.api.create_pod(pod("web", container("main", runs(stops(0, after_s=6))), grace_s=20))
     await api_running(node, "web")
     await node.api.delete_pod("web", grace_s=11)
     await node.run_until(

@@ -10,10 +10,9 @@ from msgspec import UNSET
 from conformance.harness.workload import FOREVER_S
 from conformance.scenarios.look.view import View
 from conformance.scenarios.shape.steps import FAKE_ONLY, Fault
-from fakecri.behaviors import words
-from fakecri.behaviors.behavior import Exits
-from fakecri.scripts.behavior_shapes import BehaviorEntry, Behaviors
 from fakecri.scripts.script_shapes import RegistryEntry, registry_with
+from fakecri.scripts.word_shapes import BehaviorEntry, Behaviors
+from fakecri.words.behaviors import exits
 from kubeobjects.strict.reader import Placed
 
 
@@ -54,8 +53,8 @@ class Programmer:
         fake.behaves(*last.behaviors, pod=pod, container=container)
         for attempt, one in enumerate(first):
             done = list(one.behaviors)
-            if not any(isinstance(behavior, Exits) for behavior in done):
-                done.append(words.exits(0, after_s=FOREVER_S))  # the last run may end by itself
+            if not any(isinstance(behavior, exits) for behavior in done):
+                done.append(exits(0, after_s=FOREVER_S))  # the last run may end by itself
             fake.behaves(*done, pod=pod, container=container, attempt=attempt)
 
     def _is_fake(self) -> bool:

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Final, TypeAlias
 from msgspec import UNSET, Meta, UnsetType
 
 from conformance.harness.manifests import IMAGE
-from conformance.harness.workload import Run, Workload, command, runs
+from conformance.harness.workload import Workload, command, runs
 from conformance.scenarios.shape.fields import Anything
-from fakecri.behaviors import behavior as b
-from fakecri.behaviors.behavior import FOREVER, Behavior
-from fakecri.scripts.behavior_shapes import Behaviors
+from fakecri.scripts.word_shapes import Behaviors
+from fakecri.words import behaviors as b
+from fakecri.words.behaviors import FOREVER, Behavior
 from kubeobjects.strict.reader import Placed
 
 KINDS: Final = ("initContainers", "containers")
@@ -95,28 +95,18 @@ class PodEntry(Placed, kw_only=True):
 
 def workload(each: Sequence[Behaviors]) -> Workload | None:
     """What a shell can do of these runs; None when it cannot do all of it."""
-    found = [_run(one.behaviors) for one in each]
-    if any(run is None for run in found):
+    if not all(_a_shell_can(word) for one in each for word in one.behaviors):
         return None
-    return Workload(tuple(run for run in found if run)) if found else runs()
+    return Workload(tuple(one.behaviors for one in each)) if each else runs()
 
 
-def _run(behaviors: Sequence[Behavior]) -> Run | None:
-    """One run as a shell can do it; None when it cannot."""
-    fields: dict[str, Any] = {}
-    for one in behaviors:
-        match one:
-            case b.Exits(code=code, after_s=after_s, reason="", message=""):
-                fields |= {"exit_code": code, "exit_after_s": after_s}
-            case b.Stops(code=int(code), after_s=after_s, reason="", message=""):
-                fields |= {"stop_exit_code": code, "stop_takes_s": after_s}
-            case b.Ignores(signal="SIGTERM", for_s=for_s) if for_s == FOREVER:
-                fields["ignores_term"] = True
-            case b.WritesTerminationMessage(text=text):
-                fields["termination_message"] = text
-            case _:
-                return None
-    return Run(**fields)
+def _a_shell_can(word: Behavior) -> bool:
+    match word:
+        case b.exits(reason="", message="") | b.stops(code=int(), reason="", message=""):
+            return True
+        case b.ignores(signal="SIGTERM", for_s=for_s):
+            return for_s == FOREVER
+    return isinstance(word, b.writes_termination_message)
 
 
 def merged(base: Any, change: Any) -> Any:

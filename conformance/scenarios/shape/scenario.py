@@ -12,9 +12,9 @@ from conformance.scenarios.shape.conditions import Expectation, Monitor
 from conformance.scenarios.shape.fields import CaseId, MinorVersion, Need, Release, RuleId
 from conformance.scenarios.shape.pods import Fields, PodEntry
 from conformance.scenarios.shape.steps import Fault, Step
-from fakecri.scripts.behavior_shapes import BehaviorEntry
 from fakecri.scripts.fields import Bytes, Count, ImagePattern, Text
 from fakecri.scripts.script_shapes import RegistryEntry
+from fakecri.scripts.word_shapes import BehaviorEntry
 from kubeobjects.strict.reader import Placed, Strict
 
 LEVELS: Final = ("must", "should", "detail")

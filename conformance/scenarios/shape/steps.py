@@ -12,10 +12,10 @@ from conformance.scenarios.shape.answers import change_of
 from conformance.scenarios.shape.conditions import Expectation
 from conformance.scenarios.shape.fields import Regex, Words
 from conformance.scenarios.shape.pods import Fields
-from fakecri.scripts.behavior_shapes import BehaviorEntry
-from fakecri.scripts.fault_shapes import FAULTS, FaultEntry
+from fakecri.rules.on import VERBS
 from fakecri.scripts.fields import Amount, Bytes, Count, ExitCode, ImagePattern, Seconds, Text
 from fakecri.scripts.script_shapes import RegistryEntry
+from fakecri.scripts.word_shapes import BehaviorEntry, FaultEntry
 from kubeobjects.strict.reader import Placed, Strict
 
 PodKey: TypeAlias = Annotated[str, Meta(description="a key of `pods`")]
@@ -162,7 +162,7 @@ class Fault(FaultEntry, kw_only=True):
     label: Label | UnsetType = UNSET
     maybe: Annotated[bool, Meta(description="it is no mistake if it is never hit")] = False
 
-    exactly_one: ClassVar = (*FAULTS, "changes")
+    exactly_one: ClassVar = (*VERBS, "changes")
 
     @property
     def action(self) -> str:

@@ -15,7 +15,6 @@ from typing import TypeAlias
 
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri.behaviors.curves import area, whole_ns
 from fakecri.behaviors.plan import Plan
 from fakecri.cgroupfs import CgroupFS
 from fakecri.cgroupfs.controllers import memory_use
@@ -25,6 +24,7 @@ from fakecri.cgroupfs.processes import Process
 from fakecri.core.cgroups import directories
 from fakecri.core.cgroups.resources import complete, copied, settings
 from fakecri.errors import CgroupRefused, unknown
+from fakecri.words.curves import area, whole_ns
 
 NextPid: TypeAlias = Callable[[Mapping[int, object]], int]
 """Gives a process id that is not among these."""
@@ -129,8 +129,8 @@ class ContainerCgroup:
 
     def charge_cpu(self, plan: Plan, age_s: float) -> None:
         """The CPU time since it was last charged."""
-        if plan.uses.cpu:
-            used_ns = area(plan.uses.cpu, age_s)
+        if plan.uses.cpu_millicores:
+            used_ns = area(plan.uses.cpu_millicores, age_s)
             for cgroup in self.places.values():
                 cgroup.use_cpu(used_ns - self.cpu_ns, 0)
             self.cpu_ns = used_ns

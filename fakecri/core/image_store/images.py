@@ -16,11 +16,11 @@ from typing import Final, TypeAlias
 import grpc
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri.behaviors import stop_signals
 from fakecri.core.image_store.references import parse_reference
 from fakecri.core.lookups.lookup import shown
 from fakecri.errors import CriError, unknown
 from fakecri.process.accounts import Accounts
+from fakecri.words import stop_signals
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]")
 DEFAULT_SIZE_BYTES: Final = 2_000_000

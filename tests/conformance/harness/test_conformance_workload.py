@@ -11,17 +11,18 @@ from pathlib import Path
 import pytest
 
 from conformance.harness.manifests import ExecProbe, Probe, container, hook, pod
+from conformance.harness.runtimes.played import behaviors
 from conformance.harness.workload import (
-    Flag,
-    Port,
-    Run,
-    Workload,
     exits,
+    has_file,
     ignores_term,
     in_turn,
+    redirects,
     runs,
     shell,
 )
+from fakecri import serves, stops
+from fakecri.behaviors.plan import plan_for
 
 SH = shutil.which("sh") or "/bin/sh"
 
@@ -47,7 +48,7 @@ def test_exits_with_its_code(code: int) -> None:
 
 
 def test_stops_with_its_code_at_once() -> None:
-    assert run(shell("main", runs(stop_exit_code=5)), term_after_s=0.2) == 5
+    assert run(shell("main", runs(stops(5))), term_after_s=0.2) == 5
 
 
 def test_ignores_sigterm() -> None:
@@ -61,17 +62,16 @@ def test_each_run_does_its_own(tmp_path: Path) -> None:
 
 def test_flags_come_and_go(tmp_path: Path) -> None:
     path = tmp_path / "flag"
-    work = Workload((Run(exit_code=0, exit_after_s=0.2, flags=(Flag(str(path), 0.1),)),))
+    work = exits(0, has_file(str(path), 0.1), after_s=0.2)
     assert run(shell("main", work)) == 0
     assert path.exists()
-    gone = Workload((Run(exit_code=0, exit_after_s=0.3, flags=(Flag(str(path), 0, 0.1),)),))
+    gone = exits(0, has_file(str(path), 0, 0.1), after_s=0.3)
     assert run(shell("main", gone)) == 0
     assert not path.exists()
 
 
 def test_flags_come_and_go_while_it_stops(tmp_path: Path) -> None:
-    flag = Flag(str(tmp_path / "flag"), 0, 0.3)
-    work = Workload((Run(stop_takes_s=0.4, flags=(flag,)),))
+    work = runs(stops(0, after_s=0.4), has_file(str(tmp_path / "flag"), 0, 0.3))
     assert run(shell("main", work), term_after_s=0.1) == 0
     assert not (tmp_path / "flag").exists()
 
@@ -79,9 +79,9 @@ def test_flags_come_and_go_while_it_stops(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("busybox") is None, reason="needs busybox")
 def test_ports_are_served(tmp_path: Path) -> None:
     number = free_port()
-    redirects = (("/away", "http://other/"),)
-    port = Port(number, status=204, then_s=1.0, then_status=503, redirects=redirects)
-    work = Workload((Run(exit_after_s=30.0, ports=(port,)),))
+    answers = (serves(number, status=204), serves(number, status=503, from_s=1.0))
+    away = redirects(number, [("/away", "http://other/")])
+    work = exits(0, *answers, *away, after_s=30.0)
     script = (
         shell("main", work).replace("nc -ll", "busybox nc -ll").replace("/tmp/", f"{tmp_path}/")
     )
@@ -118,7 +118,7 @@ def until(port: int, path: str, wanted: int) -> int:
 
 
 def test_a_late_flag_does_not_delay_the_exit(tmp_path: Path) -> None:
-    work = Workload((Run(exit_code=4, exit_after_s=0.0, flags=(Flag(str(tmp_path / "x"), 60),)),))
+    work = exits(4, has_file(str(tmp_path / "x"), 60))
     assert run(shell("main", work)) == 4
 
 
@@ -126,7 +126,22 @@ def test_a_probe_makes_its_file_and_its_command() -> None:
     made = container("main", probes={"readiness": ExecProbe(from_s=2, period_s=3)})
     assert made.manifest["readinessProbe"]["exec"]["command"] == ["test", "-e", "/tmp/readiness"]
     assert made.manifest["readinessProbe"]["periodSeconds"] == 3
-    assert made.workload.runs[0].flags == (Flag("/tmp/readiness", 2, None),)
+    assert made.workload == runs(has_file("/tmp/readiness", 2))
+
+
+def test_a_file_of_a_fake_is_there_while_one_of_its_times_says_so() -> None:
+    (run,) = runs(has_file("/x", 1, 3), has_file("/x", 5), has_file("/y")).runs
+    plan = plan_for([tuple(behaviors(run))])
+
+    def exit_code(path: str, age_s: float) -> int:
+        rule = plan.reply_rule(["test", "-e", path], age_s)
+        assert rule is not None
+        return rule.answers[0].exit_code
+
+    assert [exit_code("/x", age_s) for age_s in (0, 1, 3, 5, 9)] == [1, 0, 1, 0, 0]
+    assert exit_code("/y", 0) == 0
+    assert plan.stop_delay_s(0) == 0.0
+    assert plan.stops.code == 0
 
 
 def test_a_hook_is_command_and_declared_reply() -> None:

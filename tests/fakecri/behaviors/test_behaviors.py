@@ -31,12 +31,12 @@ from fakecri import (
     uses,
     writes_termination_message,
 )
-from fakecri.behaviors.behavior import ExecContext, Reply
-from fakecri.behaviors.behavior_data import to_dict
-from fakecri.behaviors.checked import BehaviorError
-from fakecri.behaviors.curves import at, ramp
 from fakecri.behaviors.plan import next_reply, plan_for
 from fakecri.options import OptionFields, Options
+from fakecri.words.behaviors import ExecContext, Reply
+from fakecri.words.curves import at, ramp
+from fakecri.words.kinds import WordError
+from fakecri.words.word import to_dict
 
 SECONDS = st.floats(0, 1e6, allow_nan=False)
 BYTES = st.integers(0, 1 << 40)
@@ -65,7 +65,7 @@ def test_every_behaviour_travels_as_plain_data(behavior: Behavior) -> None:
 
 
 def test_a_signal_that_is_none_is_refused_where_it_is_written() -> None:
-    with pytest.raises(BehaviorError, match=r"ignores.signal: 'SIGNOPE' is no signal"):
+    with pytest.raises(WordError, match=r"ignores.signal: 'SIGNOPE' is no signal"):
         ignores("SIGNOPE")
     with pytest.raises(ValueError, match="'nope' is no signal"):
         RegistryImage(stop_signal="nope")
@@ -77,15 +77,15 @@ def test_plain_data_is_short() -> None:
 
 
 def test_python_handlers_have_no_plain_data() -> None:
-    with pytest.raises(BehaviorError, match=r"runs\(program=\.\.\.\) is Python code"):
+    with pytest.raises(WordError, match=r"runs\(program=\.\.\.\) is Python code"):
         to_dict(runs(lambda run: 0))
-    with pytest.raises(BehaviorError, match="no plain-data form"):
+    with pytest.raises(WordError, match="no plain-data form"):
         to_dict(replies(handler=lambda command: Reply()))
 
 
 @given(st.lists(st.tuples(SECONDS, BYTES), max_size=5), SECONDS)
 def test_a_curve_has_the_value_of_its_last_step(points: list[tuple[float, int]], t: float) -> None:
-    curve = uses(memory_bytes=points).memory
+    curve = uses(memory_bytes=points).memory_bytes
     before = [value for at_s, value in curve if at_s <= t]
     assert at(curve, t) == (before[-1] if before else 0)
 
@@ -118,6 +118,16 @@ def test_the_newest_reply_that_fits_answers() -> None:
     assert plan.reply_rule(["ready?"], 3.0) is anything
     assert plan.reply_rule(["other"], 1.0) is anything
     assert plan_for([]).reply_rule(["x"], 0.0) is None
+
+
+def test_no_reply_counts_before_it_is_ready() -> None:
+    plan = plan_for([(ready_after(5), replies("ready?", stdout="yes"))])
+    early, late = plan.reply_rule(["ready?"], 4.9), plan.reply_rule(["ready?"], 5.0)
+    assert early is not None
+    assert late is not None
+    assert (early.answers[0].exit_code, early.answers[0].stderr) == (1, "not ready yet")
+    assert late.answers[0].stdout == "yes"
+    assert plan_for([(ready_after(5, "other"),)]).reply_rule(["ready?"], 0.0) is None
 
 
 async def test_answers_come_in_turn_and_the_last_stays() -> None:

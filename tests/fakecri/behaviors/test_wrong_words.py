@@ -141,7 +141,7 @@ async def test_wrong_answers_of_functions_are_mistakes_of_the_call() -> None:
         ("images: [a/b, UP/x]", r":1:15: images\[1\]: 'UP/x': invalid reference format"),
         (
             "registry:\n  x: {pull_s: -1}",
-            r":2:15: registry.x.pull_s: wanted seconds from 0 to 1e9, got '-1'",
+            r":2:15: registry.x.pull_s: wanted seconds from 0 to 1e9, got the number -1",
         ),
         (
             "faults:\n- on: Version\n  fails: {code: OK}",

@@ -9,8 +9,8 @@ import pytest
 from runtime_calls import create, pod_config, run_pod, start
 
 from fakecri import FakeCRI, exits, prints, runs
-from fakecri.behaviors.behavior import Behavior
 from fakecri.fakesh import Invocation
+from fakecri.words.behaviors import Behavior
 
 pytestmark = pytest.mark.virtual_time
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakecri.behaviors.behavior import Uses
-from fakecri.behaviors.curves import at
-from fakecri.behaviors.words import uses
 from fakecri.core.lookups.prefix_table import PrefixTable
 from fakecri.core.usage import UsageLedger
+from fakecri.words import behaviors as words
+from fakecri.words.behaviors import uses
+from fakecri.words.curves import at
 
 SECOND_NS = 1_000_000_000
 CURVES = st.lists(
@@ -34,13 +34,13 @@ STEPS = st.lists(
 class Known:
     """A container as the model sees it."""
 
-    uses: Uses
+    uses: words.uses
     started_s: int
     ended_s: int | None = None
 
     def disk(self, now_s: int) -> int:
         return at(
-            self.uses.disk, (now_s if self.ended_s is None else self.ended_s) - self.started_s
+            self.uses.disk_bytes, (now_s if self.ended_s is None else self.ended_s) - self.started_s
         )
 
     def inodes(self, now_s: int) -> int:
@@ -49,7 +49,7 @@ class Known:
         return max(0, at(self.uses.inodes, end_s - self.started_s) - 1)
 
     def memory(self, now_s: int) -> int:
-        return at(self.uses.memory, now_s - self.started_s) if self.ended_s is None else 0
+        return at(self.uses.memory_bytes, now_s - self.started_s) if self.ended_s is None else 0
 
 
 @settings(max_examples=60)

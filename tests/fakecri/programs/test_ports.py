@@ -14,9 +14,9 @@ from plain_words import behavior_of
 from runtime_calls import create, pod_config, run_pod, sandbox_status, start
 
 from fakecri import FakeCRI, exits, serves
-from fakecri.behaviors.behavior_data import to_dict
 from fakecri.programs.ports import Hung, NoSuchService, NotServed, WrongProtocol
 from fakecri.scripts.script import ScriptError
+from fakecri.words.word import to_dict
 
 
 async def address_of(fake: FakeCRI, pod: str = "shop", *, host_network: bool = False) -> str:
@@ -200,19 +200,19 @@ async def test_a_client_of_a_socket_that_leaves_has_no_answer() -> None:
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"port": 0}, "serves.port: wanted a whole number from 1 to 65535, got '0'"),
-        ({"port": 80.5}, "serves.port: wanted a whole number from 1 to 65535, got '80.5'"),
+        ({"port": 0}, "serves.port: wanted a whole number from 1 to 65535, got the number 0"),
+        ({"port": 80.5}, "serves.port: wanted a whole number from 1 to 65535, got the number 80.5"),
         (
             {"port": 80, "protocol": "ftp"},
-            "serves.protocol: wanted one of grpc, http, https, tcp, got 'ftp'",
+            "serves.protocol: wanted one of grpc, http, https, tcp, got the text 'ftp'",
         ),
         ({"port": 80, "status": 99}, "serves.status: wanted a whole number from 100 to 599"),
         ({"port": 80, "health": "FINE"}, "serves.health: wanted one of NOT_SERVING, SERVICE_"),
         (
             {"port": 80, "lost_bytes": -1},
-            "serves.lost_bytes: wanted a whole number from 0, got '-1'",
+            "serves.lost_bytes: wanted a whole number from 0, got the number -1",
         ),
-        ({"port": 80, "path": []}, "serves.path: wanted a string or nothing, got a list"),
+        ({"port": 80, "path": []}, "serves.path: wanted a text or nothing, got a list"),
     ],
 )
 def test_mistakes_name_the_field(given: dict[str, Any], text: str) -> None:

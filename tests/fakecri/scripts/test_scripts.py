@@ -8,11 +8,10 @@ from textwrap import dedent
 import pytest
 
 from fakecri import FakeCRI, RegistryImage
-from fakecri.behaviors.behavior import Reply
-from fakecri.behaviors.curves import ramp
 from fakecri.behaviors.matching import Subject
-from fakecri.behaviors.words import exits, oom_at, prints, replies, uses
 from fakecri.scripts.script import ScriptError, apply_script, load_script
+from fakecri.words.behaviors import Reply, exits, oom_at, prints, replies, uses
+from fakecri.words.curves import ramp
 
 GOOD = """\
 images: [localhost/busybox:1, localhost/app:2]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,12 @@ from plain_words import behavior_of
 
 import fakecri
 from fakecri import FakeCRI
-from fakecri.behaviors.behavior import KINDS
-from fakecri.behaviors.behavior_data import PYTHON_FIELDS
 from fakecri.control.client import ControlError
-from fakecri.scripts.script import FAULTS, ScriptError, load_script
+from fakecri.rules.on import VERBS
+from fakecri.scripts.script import ScriptError, load_script
 from fakecri.scripts.script_shapes import Node, RegistryEntry, Runtime
+from fakecri.words.behaviors import Behavior
+from fakecri.words.word import fields_of
 
 WRONG: list[Any] = [
     None, True, -1, 10**30, 1e308, float("inf"), float("nan"), "", "x", [], [1], [[1]], [[1, 2, 3]],
@@ -36,12 +36,12 @@ NEEDED: dict[str, dict[str, Any]] = {
 
 
 def behaviors() -> Iterator[tuple[str, Any]]:
-    for name, kind in KINDS.items():
+    for name, kind in Behavior.known.items():
         yield from ((name, value) for value in WRONG)
-        for field in fields(kind):
-            if field.name not in PYTHON_FIELDS:
+        for field in fields_of(kind):
+            if field.plain:
                 needed = NEEDED.get(name, {})
-                yield from ((name, {**needed, field.name: value}) for value in WRONG)
+                yield from ((name, {**needed, field.said: value}) for value in WRONG)
 
 
 def require_clear(error: ScriptError) -> None:
@@ -66,7 +66,7 @@ def scripts() -> Iterator[dict[str, Any]]:
             for value in WRONG:
                 given = {name: value}
                 yield {section: {"a:1": given} if section == "registry" else given}
-    for fault in FAULTS:
+    for fault in VERBS:
         yield from ({"faults": [{"on": "ListContainers", fault: value}]} for value in WRONG)
         for name in ("code", "message", "delay_s", "after_s", "by_s", "keep", "after", "times"):
             for value in WRONG:

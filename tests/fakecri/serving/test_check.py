@@ -12,11 +12,7 @@ import pytest
 from places import ROOT
 from plain_words import plain
 
-from fakecri.behaviors.behavior import KINDS
-from fakecri.behaviors.behavior_data import PYTHON_FIELDS, to_dict
 from fakecri.cli import main
-from fakecri.scripts import behavior_shapes
-from fakecri.scripts.behavior_shapes import Behaviors
 from fakecri.scripts.script import ScriptError, read_script
 from fakecri.serving.check import schema_text
 from kubeobjects.strict.values import parse_yaml
@@ -123,15 +119,3 @@ def test_the_schema_refuses_what_the_reader_refuses(document: dict[str, Any]) ->
         read_script(parse_yaml(json.dumps(document), "document"))
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document, SCHEMA)
-
-
-@pytest.mark.parametrize("word", KINDS)
-def test_the_words_of_files_are_the_fields_of_behaviours(word: str) -> None:
-    kind = KINDS[word]
-    shape: Any = getattr(behavior_shapes, kind.__name__)
-    assert set(shape.__struct_fields__) == set(kind.__dataclass_fields__) - {"_", *PYTHON_FIELDS}
-    needed: dict[str, Any] = {"text": "x"} if "text" in shape.__struct_fields__ else {}
-    needed |= {"port": 80} if word == "serves" else {}
-    assert shape(**needed).behavior() == kind(**needed)  # so the defaults are the same
-    assert to_dict(shape(**needed).behavior()) == {word: needed}
-    assert word in Behaviors.__struct_fields__

@@ -19,6 +19,7 @@ from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import runs
 from conformance.registry import Feature, conformance
+from fakecri import stops
 from kubeobjects.quantity import NANO, parse_nano
 
 API, FAULTS = Feature.API, Feature.FAULTS
@@ -27,7 +28,7 @@ API, FAULTS = Feature.API, Feature.FAULTS
 def asks(name: str, cpu_m: int, memory_bytes: int, **spec: Any) -> PodPlan:
     """A pod with these requests."""
     requests = {"cpu": f"{cpu_m}m", "memory": str(memory_bytes)}
-    main = container("main", runs(stop_exit_code=1), resources={"requests": requests})
+    main = container("main", runs(stops(1)), resources={"requests": requests})
     return pod(name, main, **spec)
 
 
@@ -85,7 +86,7 @@ async def critical_pods_of_one_priority_do_not_preempt_each_other(node: Node) ->
 async def a_victim_that_does_not_stop_is_left_behind(node: Node) -> None:
     """When a victim has not stopped after 10 s, or 1.5 times its grace period if that is longer,
     the critical pod starts all the same."""
-    victim = pod("victim", container("main", runs(stop_exit_code=1)), grace_s=8)
+    victim = pod("victim", container("main", runs(stops(1))), grace_s=8)
     await node.api.run_pods(victim, sized("other", 1))
     rule = node.runtime.on("StopContainer", pod="victim").hangs()
     began_s = node.now_s

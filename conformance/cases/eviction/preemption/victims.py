@@ -8,6 +8,7 @@ from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import ignores_term, runs
 from conformance.registry import Feature, Level, conformance
+from fakecri import stops
 from kubeobjects.quantity import NANO, parse_nano
 
 API = Feature.API
@@ -27,7 +28,7 @@ def sized(name: str, cpu_m: int, *, limited: bool = False, **spec: Any) -> PodPl
     when they are stopped."""
     amounts = {"cpu": f"{cpu_m}m", "memory": "8Mi"}
     resources = {"requests": amounts} | ({"limits": amounts} if limited else {})
-    return pod(name, container("main", runs(stop_exit_code=1), resources=resources), **spec)
+    return pod(name, container("main", runs(stops(1)), resources=resources), **spec)
 
 
 async def running(node: Node, name: str) -> None:
@@ -56,7 +57,7 @@ async def cpus_m(node: Node) -> int:
 async def a_critical_pod_takes_the_place_of_another(node: Node) -> None:
     """On a full node an ordinary pod is stopped for a critical one, before the sandbox of the
     critical one is made."""
-    await node.api.run_pods(pod("one", container("main", runs(stop_exit_code=1))), pod("two"))
+    await node.api.run_pods(pod("one", container("main", runs(stops(1)))), pod("two"))
     await node.api.create_pod(pod("critical", **CRITICAL))
     await running(node, "critical")
     victims = preempted(node)
@@ -114,7 +115,7 @@ async def an_ordinary_pod_is_refused_on_a_full_node(node: Node) -> None:
 async def the_least_qos_class_ends_first(node: Node) -> None:
     """Of a Guaranteed, a Burstable and a BestEffort pod that would each free enough, the BestEffort
     one is preempted."""
-    besteffort = pod("besteffort", container("main", runs(stop_exit_code=1)))
+    besteffort = pod("besteffort", container("main", runs(stops(1))))
     await node.api.run_pods(sized("guaranteed", 1, limited=True), sized("burstable", 1), besteffort)
     await node.api.create_pod(pod("critical", **CRITICAL))
     await running(node, "critical")
@@ -154,7 +155,7 @@ async def several_victims_end_one_after_the_other(node: Node) -> None:
 )
 async def a_critical_pod_ends_for_a_more_critical_one(node: Node) -> None:
     """A system-cluster-critical pod is preempted for a system-node-critical one."""
-    work = container("main", runs(stop_exit_code=1))
+    work = container("main", runs(stops(1)))
     await node.api.run_pods(pod("cluster", work, **CRITICAL), pod("node", work, **NODE_CRITICAL))
     await node.api.create_pod(pod("new", **NODE_CRITICAL))
     await running(node, "new")

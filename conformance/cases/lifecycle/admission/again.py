@@ -10,6 +10,7 @@ from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, runs
 from conformance.registry import Feature, conformance
+from fakecri import stops
 
 API, RESTART = Feature.API, Feature.RESTART
 
@@ -21,7 +22,7 @@ async def after_a_restart_the_youngest_pod_does_not_fit_any_more(node: Node) -> 
     await node.api.create_pod(pod("zoe"))
     await api_running(node, "zoe")
     await node.run_for(2)  # creationTimestamps are whole seconds
-    await node.api.create_pod(pod("adam", container("main", runs(stop_exit_code=1))))
+    await node.api.create_pod(pod("adam", container("main", runs(stops(1)))))
     await api_running(node, "adam")
     await node.run_for(limits.NOTICE_S)
     await node.kubelet.restart(maxPods=1)

@@ -8,6 +8,7 @@ from conformance.harness.manifests import OTHER_IMAGE, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, ignores_term, in_turn, runs
 from conformance.registry import Feature, Level, conformance
+from fakecri import stops
 
 API, STATUS, FAULTS = Feature.API, Feature.STATUS, Feature.FAULTS
 
@@ -42,7 +43,7 @@ async def an_api_pod_runs_and_its_status_is_written(node: Node) -> None:
 async def a_deleted_pod_is_stopped_then_removed_from_the_api(node: Node) -> None:
     """A deleted pod gets StopContainer with the deletion's grace period, then a terminal phase, and
     then it is removed from the API, with grace 0 and its UID as precondition."""
-    await node.api.create_pod(pod("web", container("main", runs(stop_takes_s=1)), grace_s=9))
+    await node.api.create_pod(pod("web", container("main", runs(stops(0, after_s=1))), grace_s=9))
     await api_running(node, "web")
     uid = (node.api.pod("web") or {})["metadata"]["uid"]
     await node.api.delete_pod("web", grace_s=5)
@@ -50,8 +51,8 @@ async def a_deleted_pod_is_stopped_then_removed_from_the_api(node: Node) -> None
     await node.run_until(
         lambda: node.api.pod("web") is None, within_s=1 + limits.STOP_S + 2, what="pod removed"
     )
-    stops = node.calls("StopContainer", pod="web")
-    expect_equal(node, [c.request.timeout for c in stops], [5], "timeouts of StopContainer")
+    stop_calls = node.calls("StopContainer", pod="web")
+    expect_equal(node, [c.request.timeout for c in stop_calls], [5], "timeouts of StopContainer")
     sandbox = node.calls("StopPodSandbox", pod="web")
     expect(node, sandbox, "StopPodSandbox before the pod is removed")
 
@@ -105,7 +106,7 @@ async def a_changed_image_restarts_the_container(node: Node) -> None:
 async def a_pod_past_its_active_deadline_fails(node: Node) -> None:
     """After activeDeadlineSeconds the pod is stopped and Failed with reason DeadlineExceeded; the
     time counts from the start of the pod, not from that of its newest container."""
-    work = in_turn(exits(1, after_s=9), runs(stop_exit_code=1))
+    work = in_turn(exits(1, after_s=9), runs(stops(1)))
     created_s = node.now_s
     job = pod("job", container("main", work), grace_s=8, activeDeadlineSeconds=11)
     await node.api.create_pod(job)
@@ -173,7 +174,7 @@ async def a_finished_pod_stays_finished_over_a_kubelet_restart(node: Node) -> No
 async def a_terminal_phase_at_the_api_is_final(node: Node) -> None:
     """A running pod that another client of the API marks as Failed is stopped, and stays Failed
     although its container exits 0."""
-    plan = pod("web", container("main", runs(stop_exit_code=0)), restartPolicy="OnFailure")
+    plan = pod("web", container("main", runs(stops(0))), restartPolicy="OnFailure")
     await node.api.create_pod(plan)
     await api_running(node, "web")
     await node.api.patch_pod("web", {"status": {"phase": "Failed"}}, status=True)

@@ -6,8 +6,9 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import ExecProbe, PodPlan, container, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import Workload, runs
+from conformance.harness.workload import Workload, ignores_term, runs
 from conformance.registry import Feature, conformance
+from fakecri import prints
 
 API, STATUS, LONG = Feature.API, Feature.STATUS, Feature.VIRTUAL_TIME
 GRACE_S: Final = 15
@@ -17,9 +18,9 @@ HUGE: Final = "1000"
 """More CPUs than any node has."""
 
 
-def stubborn(prints: str = "") -> Workload:
+def stubborn(line: str = "") -> Workload:
     """A container that runs to the end of its grace period, and prints a line at its start."""
-    return runs(ignores_term=True, prints=prints)
+    return ignores_term(prints(line)) if line else ignores_term()
 
 
 def uid_of(node: Node) -> str:

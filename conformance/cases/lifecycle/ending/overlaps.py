@@ -10,6 +10,7 @@ from conformance.harness.manifests import container, hook, pod, sidecar
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, ignores_term, in_turn, runs
 from conformance.registry import Feature, conformance
+from fakecri import stops
 
 API, STATUS, FAULTS = Feature.API, Feature.STATUS, Feature.FAULTS
 SHUTDOWN: dict[str, Any] = {
@@ -165,7 +166,7 @@ def deletes(node: Node, name: str) -> list[Any]:
 async def the_hook_of_a_sidecar_runs_beside_the_stop_of_the_main_container(node: Node) -> None:
     """The preStop hook of a sidecar runs while the main container still stops; its StopContainer
     comes after that."""
-    main = container("main", runs(stop_takes_s=3.5))  # the rest of the grace is whole seconds
+    main = container("main", runs(stops(0, after_s=3.5)))  # the rest of the grace is whole seconds
     side = sidecar("side", hooks={"preStop": hook(takes_s=1)})
     await node.apply_static(pod("web", main, init=[side], grace_s=12))
     await node.run_until(lambda: node.running("web", "main", "side"), within_s=8)
@@ -256,7 +257,7 @@ async def a_sandbox_that_fails_in_a_deleted_pod_is_nobodys_concern(node: Node) -
 async def a_kill_waits_longer_than_the_grace(node: Node) -> None:
     """A pod that makes room and takes 13 s of its 20 s to stop is waited for: the critical pod
     starts then, and no event says that it took too long."""
-    slow = container("main", runs(stop_takes_s=13, stop_exit_code=1))
+    slow = container("main", runs(stops(1, after_s=13)))
     await node.api.run_pods(pod("web", slow, grace_s=20))
     await node.api.create_pod(pod("critical", **CRITICAL))
     await node.run_until(lambda: node.count("StopContainer"), within_s=limits.STOP_S)
@@ -282,7 +283,7 @@ async def a_kill_waits_longer_than_the_grace(node: Node) -> None:
 async def a_kill_that_does_not_end_is_given_up(node: Node) -> None:
     """A pod that makes room and has not stopped after 10 s is not waited for any longer: an event
     says so, and the critical pod is admitted; the stop goes on."""
-    await node.api.run_pods(pod("web", container("main", runs(stop_exit_code=1)), grace_s=2))
+    await node.api.run_pods(pod("web", container("main", runs(stops(1))), grace_s=2))
     rule = node.runtime.on("StopContainer", pod="web").hangs()
     await node.api.create_pod(pod("critical", **CRITICAL))
     await node.run_until(lambda: node.count("StopContainer"), within_s=limits.STOP_S)

@@ -9,6 +9,7 @@ from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, ignores_term, runs
 from conformance.registry import Feature, conformance
+from fakecri import stops
 
 API, SHUTDOWN, FAULTS = Feature.API, Feature.SHUTDOWN, Feature.FAULTS
 NEEDS = [API, SHUTDOWN]
@@ -32,7 +33,7 @@ def stubborn(name: str, **spec: Any) -> PodPlan:
 
 def polite(name: str, **spec: Any) -> PodPlan:
     """A pod that ends at once on SIGTERM, with an error."""
-    return pod(name, container("main", runs(stop_exit_code=1)), **spec)
+    return pod(name, container("main", runs(stops(1))), **spec)
 
 
 async def run_all(node: Node, *plans: PodPlan) -> None:

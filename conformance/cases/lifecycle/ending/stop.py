@@ -6,6 +6,7 @@ from conformance.harness.manifests import container, hook, pod, sidecar
 from conformance.harness.node import Node
 from conformance.harness.workload import ignores_term, runs
 from conformance.registry import Feature, conformance
+from fakecri import stops
 
 STATUS = Feature.STATUS
 
@@ -132,15 +133,18 @@ async def containers_are_stopped_at_the_same_time(node: Node) -> None:
 @conformance(id="sidecar-stops-last", rules=["LIFE-144"], needs=[STATUS])
 async def sidecars_stop_after_the_main_containers_in_reverse_order(node: Node) -> None:
     """Sidecars are stopped after the regular containers, in the reverse order of their start."""
-    main = container("main", runs(stop_takes_s=1))
-    init = [sidecar("side1", runs(stop_takes_s=0.5)), sidecar("side2", runs(stop_takes_s=0.5))]
+    main = container("main", runs(stops(0, after_s=1)))
+    init = [
+        sidecar("side1", runs(stops(0, after_s=0.5))),
+        sidecar("side2", runs(stops(0, after_s=0.5))),
+    ]
     await node.apply_static(pod("web", main, init=init, grace_s=10))
     await node.run_until(lambda: node.running("web", "main", "side1", "side2"), within_s=8)
     await node.remove_static("web")
     await stopped(node, "web", 3 + limits.STOP_S)
-    stops = [w for w in node.writes("web") if w.startswith("Stop")]
+    stop_calls = [w for w in node.writes("web") if w.startswith("Stop")]
     expected = [f"StopContainer {n}/0" for n in ("main", "side2", "side1")] + ["StopPodSandbox/0"]
-    expect_equal(node, stops[:4], expected, "order of the stops")
+    expect_equal(node, stop_calls[:4], expected, "order of the stops")
     calls = {c.container: c for c in node.calls("StopContainer", pod="web")}
     for first, then in (("main", "side2"), ("side2", "side1")):
         ended_s, began_s = node.ended_s(calls[first]), node.time_s(calls[then])
@@ -162,5 +166,5 @@ async def a_failed_stop_is_tried_again(node: Node) -> None:
         within_s=limits.SYNC_ERROR_S + limits.STOP_S,
         what="StopPodSandbox without error",
     )
-    stops = node.calls("StopContainer", container="main")
-    expect_equal(node, [bool(c.error) for c in stops], [True, False], "StopContainer failed")
+    stop_calls = node.calls("StopContainer", container="main")
+    expect_equal(node, [bool(c.error) for c in stop_calls], [True, False], "StopContainer failed")

@@ -7,6 +7,7 @@ from conformance.harness.manifests import container, hook, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, ignores_term, in_turn, runs
 from conformance.registry import Feature, conformance
+from fakecri import stops
 
 API, FAULTS = Feature.API, Feature.FAULTS
 
@@ -114,7 +115,7 @@ async def a_stop_that_failed_runs_the_hook_again(node: Node) -> None:
 async def a_pod_that_ended_before_the_start_is_put_away(node: Node) -> None:
     """A deleted pod whose containers have ended, but which the kubelet could not remove from the
     API before it ended itself, is removed by the next one: nothing of it is started."""
-    await node.api.create_pod(pod("web", container("main", runs(stop_takes_s=2)), grace_s=5))
+    await node.api.create_pod(pod("web", container("main", runs(stops(0, after_s=2))), grace_s=5))
     await node.api.create_pod(pod("other"))
     await node.wait_running("web")
     await node.wait_running("other")

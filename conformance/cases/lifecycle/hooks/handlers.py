@@ -6,8 +6,9 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, hook, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import Port, ignores_term, runs
+from conformance.harness.workload import ignores_term, runs
 from conformance.registry import Feature, conformance
+from fakecri import serves
 
 STATUS = Feature.STATUS
 PORT = 8080
@@ -87,7 +88,7 @@ async def an_http_hook_calls_the_pod_and_takes_any_answer(node: Node) -> None:
     action = {"port": PORT, "path": "/started", "httpHeaders": [{"name": "X-Hook", "value": "1"}]}
     main = container(
         "main",
-        runs().with_port(Port(PORT, status=500)),
+        runs().also(serves(PORT, status=500)),
         lifecycle={"postStart": {"httpGet": action}},
     )
     await node.apply_static(pod("web", main))
@@ -141,7 +142,7 @@ async def a_hook_that_is_asked_again_without_tls_sends_no_credentials(node: Node
     headers = [{"name": name, "value": "1"} for name in ("Authorization", "X-Other")]
     action = {"port": PORT, "scheme": "HTTPS", "path": "/up", "httpHeaders": headers}
     main = container(
-        "main", runs().with_port(Port(PORT)), lifecycle={"postStart": {"httpGet": action}}
+        "main", runs().also(serves(PORT)), lifecycle={"postStart": {"httpGet": action}}
     )
     await node.api.create_pod(pod("web", main))
     await node.run_until(

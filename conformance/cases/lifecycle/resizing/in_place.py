@@ -30,6 +30,7 @@ from conformance.harness.manifests import container, pod, sidecar
 from conformance.harness.node import Node
 from conformance.harness.workload import runs
 from conformance.registry import Feature, conformance
+from fakecri import uses
 
 
 @conformance(id="resize-running", rules=["CG-064", "CG-065"], needs=NEEDS, since="1.34")
@@ -205,7 +206,7 @@ async def a_resize_that_fails_is_told_and_tried_again(node: Node) -> None:
 async def memory_does_not_shrink_below_what_is_used(node: Node) -> None:
     """A memory limit below what the container uses is refused before anything is changed, and tried
     again."""
-    main = container("main", runs(memory_bytes=100 * MI), resources=asking("100m", "256Mi"))
+    main = container("main", runs(uses(memory_bytes=100 * MI)), resources=asking("100m", "256Mi"))
     await run_pod(node, pod("web", main))
     await uses_memory(node, 95 * MI)
     await node.api.resize_pod("web", "main", asking("100m", "64Mi"))
@@ -238,7 +239,7 @@ def _without_usage(answer: Any) -> None:
 async def memory_shrinks_though_the_runtime_tells_no_usage(node: Node) -> None:
     """With a runtime whose statistics lack the memory that is used, the usage is read elsewhere: a
     limit below it is refused as ever, and one above it is set."""
-    main = container("main", runs(memory_bytes=100 * MI), resources=asking("100m", "256Mi"))
+    main = container("main", runs(uses(memory_bytes=100 * MI)), resources=asking("100m", "256Mi"))
     with node.runtime.on("ListContainerStats").changes_answer(_without_usage):
         await run_pod(node, pod("web", main))
         await node.api.resize_pod("web", "main", asking("100m", "64Mi"))
@@ -264,7 +265,7 @@ async def memory_shrinks_though_the_runtime_tells_no_usage(node: Node) -> None:
 async def memory_does_not_shrink_to_what_is_used(node: Node) -> None:
     """A memory limit of exactly what is used is refused, for the pod and for its container; a page
     more is not."""
-    main = container("main", runs(memory_bytes=100 * MI), resources=asking("100m", "256Mi"))
+    main = container("main", runs(uses(memory_bytes=100 * MI)), resources=asking("100m", "256Mi"))
     await run_pod(node, pod("web", main))
     used = await used_bytes(node, "main")
     await node.api.resize_pod("web", "main", asking("100m", str(used)))

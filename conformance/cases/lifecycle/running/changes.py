@@ -20,6 +20,7 @@ from conformance.harness.manifests import (
 from conformance.harness.node import Node
 from conformance.harness.workload import runs
 from conformance.registry import Feature, KnownBug, conformance
+from fakecri import stops
 
 API, FAULTS = Feature.API, Feature.FAULTS
 CREATE_TAKES_S = 4.0
@@ -35,7 +36,7 @@ async def set_image(node: Node, name: str, image: str, *, init: bool = False) ->
     await node.api.patch_pod(name, {"spec": {field: listed}})
 
 
-def stops(node: Node, name: str) -> list[str]:
+def stop_messages(node: Node, name: str) -> list[str]:
     """The messages of the events Killing about the pod, in order."""
     return [event["message"] for event in node.events("Killing", pod=name)]
 
@@ -55,7 +56,7 @@ async def a_changed_image_restarts_the_container_of_a_run_once_pod_too(node: Nod
     await node.run_for(limits.NOTICE_S)
     expect_equal(node, node.api.phase("job"), "Running", "phase")
     expected_messages = ["Container main definition changed, will be restarted"]
-    expect_equal(node, stops(node, "job"), expected_messages, "messages of Killing")
+    expect_equal(node, stop_messages(node, "job"), expected_messages, "messages of Killing")
 
 
 @conformance(
@@ -66,7 +67,7 @@ async def a_changed_image_restarts_the_container_of_a_run_once_pod_too(node: Nod
 async def a_container_that_is_being_replaced_has_not_ended(node: Node) -> None:
     """A container whose image changes stops with exit code 0, in a pod that then would be over. The
     new one takes its time to start; the pod goes on running all the while, and shows it."""
-    plan = pod("job", container("main", runs(stop_exit_code=0)), restartPolicy="OnFailure")
+    plan = pod("job", container("main", runs(stops(0))), restartPolicy="OnFailure")
     await node.api.create_pod(plan)
     await api_running(node, "job")
     with node.runtime.on("CreateContainer").delays(CREATE_TAKES_S):
@@ -112,7 +113,7 @@ async def a_sidecar_with_a_new_image_is_replaced_alone(node: Node) -> None:
     expect_equal(node, config.image.user_specified_image, OTHER_IMAGE, "image of side")
     expect_equal(node, node.count("StopContainer", container="main"), 0, "stops of main")
     expected_messages = ["Init container side definition changed"]
-    expect_equal(node, stops(node, "web"), expected_messages, "messages of Killing")
+    expect_equal(node, stop_messages(node, "web"), expected_messages, "messages of Killing")
 
 
 @conformance(id="update-overtaken", rules=["LIFE-030.2", "LIFE-030.1"], needs=[API])
@@ -192,7 +193,7 @@ async def after_a_failed_probe_the_policy_of_the_container_decides(node: Node) -
         "never": "Container again failed liveness probe, will be restarted",
         "job": "Container main failed liveness probe",
     }
-    messages = {name: stops(node, name)[0] for name in expected_messages}
+    messages = {name: stop_messages(node, name)[0] for name in expected_messages}
     expect_equal(node, messages, expected_messages, "messages of Killing")
 
 

@@ -7,6 +7,7 @@ from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, runs
 from conformance.registry import Feature, conformance
+from fakecri import prints
 
 STATUS, FAULTS = Feature.STATUS, Feature.FAULTS
 PERIOD_S = 3.0  # the shortest that is allowed
@@ -29,7 +30,7 @@ WITHIN_S = PERIOD_S + limits.NOTICE_S
 async def a_big_log_is_rotated_and_older_ones_are_compressed(node: Node) -> None:
     """A log of the maximum size is renamed and reopened, the older one is compressed, and there are
     never more files than allowed."""
-    chatty = runs(prints=LINE, prints_at_s=(0.0, 4.0, 8.0, 12.0, 16.0))
+    chatty = runs(*(prints(LINE, at_s=at_s) for at_s in (0.0, 4.0, 8.0, 12.0, 16.0)))
     await node.apply_static(pod("web", container("main", chatty)))
     await node.wait_running("web")
     most = 0
@@ -51,7 +52,7 @@ async def a_big_log_is_rotated_and_older_ones_are_compressed(node: Node) -> None
 )
 async def a_log_that_cannot_be_reopened_keeps_its_name(node: Node) -> None:
     """When the runtime cannot reopen the log, the file gets its name back and is rotated later."""
-    chatty = runs(prints=LINE)
+    chatty = runs(prints(LINE))
     with node.runtime.on("ReopenContainerLog").fails("UNKNOWN", "not now"):
         await node.apply_static(pod("web", container("main", chatty)))
         await node.run_until(
@@ -85,7 +86,7 @@ async def a_pod_has_its_log_directory_before_its_sandbox(node: Node) -> None:
 )
 async def a_small_log_is_left_alone(node: Node) -> None:
     """A log below the maximum size is neither renamed nor reopened."""
-    await node.apply_static(pod("web", container("main", runs(prints=LINE))))
+    await node.apply_static(pod("web", container("main", runs(prints(LINE)))))
     await node.wait_running("web")
     await node.run_for(2 * PERIOD_S)
     expect_equal(node, node.count("ReopenContainerLog"), 0, "reopened logs")
@@ -174,7 +175,7 @@ async def leftovers_and_the_oldest_logs_go(node: Node) -> None:
 )
 async def a_negative_size_switches_rotation_off(node: Node) -> None:
     """With a negative containerLogMaxSize no log is rotated."""
-    await node.apply_static(pod("web", container("main", runs(prints=LINE))))
+    await node.apply_static(pod("web", container("main", runs(prints(LINE)))))
     await node.wait_running("web")
     await node.run_for(2 * PERIOD_S)
     expect_equal(node, node.machine.log_files("web", "main"), ["0.log"], "log files")
@@ -188,7 +189,7 @@ async def a_negative_size_switches_rotation_off(node: Node) -> None:
 )
 async def two_workers_rotate_two_logs_at_once(node: Node) -> None:
     """With containerLogMaxWorkers 2 one log is rotated while the rotation of another one hangs."""
-    chatty = runs(prints=LINE)
+    chatty = runs(prints(LINE))
     with node.runtime.on("ReopenContainerLog", container="stuck").hangs() as rule:
         await node.apply_static(pod("web", container("stuck", chatty)))
         await node.run_until(

@@ -1,14 +1,14 @@
 """Termination messages: from the container's file, from its log, and how long they may be."""
 
-from dataclasses import replace
 from typing import Any
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import Run, Workload, exits, in_turn
+from conformance.harness.workload import Workload, exits, in_turn
 from conformance.registry import Feature, conformance
+from fakecri import prints
 
 STATUS = Feature.STATUS
 FALLBACK = "FallbackToLogsOnError"
@@ -30,8 +30,7 @@ async def ended(node: Node, *containers: Any) -> dict[str, str]:
 
 def printing(text: str, code: int = 1, *, message: str = "", to: str = "stdout") -> Workload:
     """A run that prints one line and ends."""
-    run = Run(exit_code=code, exit_after_s=1.0, prints=text, prints_to=to)
-    return Workload((replace(run, termination_message=message),))
+    return exits(code, prints(text, stream=to), after_s=1.0, message=message)
 
 
 @conformance(

@@ -12,6 +12,7 @@ from conformance.harness.manifests import ExecProbe, container, pod, sidecar
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, in_turn, runs
 from conformance.registry import Feature, KnownBug, conformance
+from fakecri import prints
 
 API, STATUS = Feature.API, Feature.STATUS
 KILL, FAULTS = Feature.OUTSIDE_KILL, Feature.FAULTS
@@ -101,7 +102,7 @@ async def a_sidecar_whose_record_was_removed_is_started_again(node: Node) -> Non
 async def without_a_record_restarts_are_counted_by_the_logs(node: Node) -> None:
     """When all instances of a container are gone, the next one has the number after that of the
     newest log."""
-    work = in_turn(*[runs(prints="a line", exit_code=1, exit_after_s=1.0)] * 3, runs(prints="last"))
+    work = in_turn(*[exits(1, prints("a line"), after_s=1.0)] * 3, runs(prints("last")))
     await node.apply_static(pod("web", container("main", work)))
     await node.run_until(
         lambda: (

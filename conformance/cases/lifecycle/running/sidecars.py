@@ -10,6 +10,7 @@ from conformance.harness.manifests import ExecProbe, container, pod, sidecar
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, in_turn, runs
 from conformance.registry import Feature, conformance
+from fakecri import stops
 
 STATUS, KILL = Feature.STATUS, Feature.OUTSIDE_KILL
 
@@ -133,7 +134,7 @@ async def a_pod_is_ready_with_its_sidecars_only(node: Node) -> None:
 async def stop_of_sidecar(node: Node, *, main_takes_s: float, grace_s: int) -> Any:
     """The StopContainer of a sidecar whose pod is removed, and whose main container takes its time
     to stop."""
-    main = container("main", runs(stop_takes_s=main_takes_s))
+    main = container("main", runs(stops(0, after_s=main_takes_s)))
     await node.apply_static(pod("web", main, init=[sidecar("side")], grace_s=grace_s))
     await node.run_until(lambda: node.running("web", "main", "side"), within_s=8)
     await node.remove_static("web")
@@ -192,7 +193,7 @@ async def each_sidecar_waits_for_the_one_after_it(node: Node) -> None:
     """Three sidecars of a deleted pod, each of which takes two seconds to end: the last one is
     stopped when the regular container has ended, each other when the one after it has; one that has
     ended before is waited for by nobody."""
-    slow = runs(stop_takes_s=2.0)
+    slow = runs(stops(0, after_s=2.0))
     init = [sidecar(name, slow) for name in ("s1", "s2", "s3")]
     await node.api.create_pod(pod("web", container("main"), init=init, grace_s=30))
     await node.wait_running("web", "main", "s1", "s2", "s3")

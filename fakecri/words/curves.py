@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+from fakecri.words.kinds import WordError
+
 Curve: TypeAlias = tuple[tuple[float, int], ...]
 """A step function: (seconds after start, value), in rising order of time."""
 
@@ -14,15 +16,15 @@ MOST_STEPS: Final = 100_000
 
 
 def curve(value: int | Sequence[tuple[float, int]]) -> Curve:
-    """A constant, or points in any order, as a curve. Raises ValueError."""
+    """A constant, or points in any order, as a curve. Raises WordError."""
     try:
         points_given = [(0.0, value)] if isinstance(value, int) else value
         points = [(float(at_s), int(amount)) for at_s, amount in points_given]
     except (TypeError, ValueError):
         expected_form = "a whole number or a list of [seconds, number]"
-        raise ValueError(f"uses: wanted {expected_form}, got {value!r}") from None
+        raise WordError(f"uses: wanted {expected_form}, got {value!r}") from None
     if any(not 0 <= at_s < math.inf or amount < 0 for at_s, amount in points):
-        raise ValueError(f"uses: wanted seconds and numbers from 0, got {value!r}")
+        raise WordError(f"uses: wanted seconds and numbers from 0, got {value!r}")
     return tuple(sorted((whole_ns(at_s), amount) for at_s, amount in points))
 
 

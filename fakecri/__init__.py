@@ -12,9 +12,10 @@ unix socket, and pytest gets the fixture `fakecri`. It never imports a kubelet.
 
 from __future__ import annotations
 
-from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+from fakecri.lazy import face
 
 if TYPE_CHECKING:
     from fakecri.core.image_store.images import RegistryImage, any_image, registry_of
@@ -47,43 +48,38 @@ if TYPE_CHECKING:
         writes_termination_message,
     )
     from fakecri.words.curves import ramp
+else:
+    _imported, __dir__ = face(
+        __name__,
+        {
+            "core.image_store.images": "RegistryImage any_image registry_of",
+            "cri.services": "CriTarget",
+            "errors": "CriError",
+            "fake": "FakeCRI",
+            "latency": "cri_latency",
+            "machine.node": "FakeNode",
+            "machine.topology": "HugePages MachineTopology uniform_topology",
+            "machine.values": "Filesystem",
+            "options": "Options",
+            "serving.background": "ServedFake serve",
+            "words.behaviors": (
+                "Behavior ExecContext Reply exits ignores oom_at oom_kills_child prints "
+                "ready_after replies runs serves start_fails start_hangs stops uses "
+                "writes_termination_message"
+            ),
+            "words.curves": "ramp",
+        },
+    )
 
-# Where each public name lives; imported when first used, so that `import fakecri` costs nothing.
-_HOMES = {
-    "Behavior": "words.behaviors",
-    "CriError": "errors",
-    "CriTarget": "cri.services",
-    "ExecContext": "words.behaviors",
-    "FakeCRI": "fake",
-    "FakeNode": "machine.node",
-    "Filesystem": "machine.values",
-    "HugePages": "machine.topology",
-    "MachineTopology": "machine.topology",
-    "Options": "options",
-    "RegistryImage": "core.image_store.images",
-    "Reply": "words.behaviors",
-    "ServedFake": "serving.background",
-    "any_image": "core.image_store.images",
-    "cri_latency": "latency",
-    "exits": "words.behaviors",
-    "ignores": "words.behaviors",
-    "oom_at": "words.behaviors",
-    "oom_kills_child": "words.behaviors",
-    "prints": "words.behaviors",
-    "ramp": "words.curves",
-    "ready_after": "words.behaviors",
-    "registry_of": "core.image_store.images",
-    "replies": "words.behaviors",
-    "runs": "words.behaviors",
-    "serve": "serving.background",
-    "serves": "words.behaviors",
-    "start_fails": "words.behaviors",
-    "start_hangs": "words.behaviors",
-    "stops": "words.behaviors",
-    "uniform_topology": "machine.topology",
-    "uses": "words.behaviors",
-    "writes_termination_message": "words.behaviors",
-}
+    def __getattr__(name: str) -> Any:
+        unknown = name not in __all__ and not name.startswith("_")
+        if unknown and find_spec(f"fakecri.{name}") is None:
+            from kubeobjects.strict.errors import did_you_mean
+
+            hint = did_you_mean(name, __all__)
+            raise AttributeError(f"module 'fakecri' has no attribute {name!r}{hint}")
+        return _imported(name)
+
 
 __all__ = [
     "Behavior",
@@ -120,20 +116,3 @@ __all__ = [
     "uses",
     "writes_termination_message",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        hint = ""
-        if not name.startswith("_") and find_spec(f"fakecri.{name}") is None:
-            from kubeobjects.strict.errors import (
-                did_you_mean,  # needs grpc, which is a tenth of a second
-            )
-
-            hint = did_you_mean(name, __all__)
-        raise AttributeError(f"module 'fakecri' has no attribute {name!r}{hint}")
-    return getattr(import_module(f"fakecri.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

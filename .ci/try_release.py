@@ -20,11 +20,11 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 IN_WHEEL: Final = (
-    "conformance/spec/lifecycle.md",
-    "conformance/fixtures/bugs/117373.yaml",
-    "conformance/scenario.schema.json",
-    "conformance/cases/lifecycle/ending/stop.py",
-    "conformance/pytest.ini",
+    "conformance/kubelet_conformance/spec/lifecycle.md",
+    "conformance/kubelet_conformance/fixtures/bugs/117373.yaml",
+    "conformance/kubelet_conformance/scenario.schema.json",
+    "conformance/kubelet_conformance/cases/lifecycle/ending/stop.py",
+    "kubelet_conformance/pytest.ini",
     "kubecri/v1/api_pb2.pyi",
     "fakecri/py.typed",
     "simclock/py.typed",

@@ -9,12 +9,13 @@ import os
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from measure import Row
+from msgspec import structs
 
 from fakecri import FakeCRI, FakeNode, exits
 from refkubelet.config import KubeletConfiguration, parse_config
@@ -61,7 +62,7 @@ class Result:
 def configuration(directory: Path, **more: Any) -> KubeletConfiguration:
     """The configuration of a kubelet that reads and writes below `directory` only and leaves
     cgroups to the runtime. `more`: fields with other values than the defaults."""
-    return replace(
+    return structs.replace(
         parse_config(CONFIG, "kubelet.yaml"),
         static_pod_path=str(directory / "manifests"),
         pod_logs_dir=str(directory / "logs"),

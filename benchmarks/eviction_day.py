@@ -15,12 +15,13 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from crash_loop import IN_MEMORY, WITH_CGROUPS, configuration, virtual_clock
 from measure import Row
+from msgspec import structs
 
 from fakecri import FakeCRI, FakeNode, stops, uses
 from fakekubeapi import FakeApi
@@ -198,7 +199,7 @@ def told(day: Day, clock: Clock) -> Iterator[None]:
 def kubelet_of(directory: Path, api: FakeApi, cri: FakeCRI, node: FakeNode) -> Kubelet:
     """A kubelet with an API server and the thresholds of the day."""
     clock, rng = virtual_clock(), Rng(1)
-    config = replace(configuration(directory, **WITH_CGROUPS), **SETTINGS)
+    config = structs.replace(configuration(directory, **WITH_CGROUPS), **SETTINGS)
     root = directory / "root"
     facts = node_facts(config, NODE, node, root_dir=str(root))
     deps = KubeletDeps(

@@ -2,9 +2,10 @@
 
 python benchmarks/go_versions.py [--results FILE] GO...
 
-GO: commands of Go toolchains. Each builds `tests/timewarp/sleeper.go` and runs it for an hour of
-sleep, through all ways to wait, and through 600 ticks of 100 ms. `--results` adds a line for each
-version to FILE; docs/timewarp.md shows them. Exit code 1 if one did not do what it should.
+GO: commands of Go toolchains. Each builds `tests/simclock/timewarp/sleeper.go` and runs it
+for an hour of sleep, through all ways to wait, and through 600 ticks of 100 ms. `--results` adds a
+line for each version to FILE; docs/timewarp.md shows them. Exit code 1 if one did not do what it
+should.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any, Final
 
 from simclock import RealClock
 
-SOURCE: Final = Path(__file__).parent.parent / "tests" / "timewarp" / "sleeper.go"
+SOURCE: Final = Path(__file__).parent.parent / "tests" / "simclock" / "timewarp" / "sleeper.go"
 HOUR_S: Final = 3600.0
 TICKS: Final = 600
 CLOSE_S: Final = 0.1
@@ -82,7 +83,7 @@ def _lines(program: str, *words: str) -> Lines:
 
 
 def _warped(program: str, *words: str) -> str:
-    return _told([sys.executable, "-m", "timewarp", "--", program, *words])
+    return _told([sys.executable, "-m", "simclock.timewarp", "--", program, *words])
 
 
 def _told(command: list[str]) -> str:

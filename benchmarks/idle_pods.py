@@ -23,8 +23,8 @@ from typing import Any, Final
 from measure import Row, rss_bytes
 from start_up import KUBELET, wait_for
 
-from conformance.harness.kubelets.mounts import unmount_below
-from conformance.harness.kubelets.program import own_address
+from kubelet_conformance.harness.kubelets.mounts import unmount_below
+from kubelet_conformance.harness.kubelets.program import own_address
 
 PODS: Final = 60
 MOST_CPU_S: Final = 0.32

@@ -22,16 +22,16 @@ from typing import Final
 
 from measure import Row
 
-import timewarp
-from conformance.harness.manifests import container, pod
-from conformance.harness.node import Node
-from conformance.harness.runs.case_run import Outcome
-from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.warped import run_warped_case
-from conformance.harness.workload import exits, runs
-from conformance.registry import Case, Level
+from kubelet_conformance.harness.manifests import container, pod
+from kubelet_conformance.harness.node import Node
+from kubelet_conformance.harness.runs.case_run import Outcome
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.warped import run_warped_case
+from kubelet_conformance.harness.workload import exits, runs
+from kubelet_conformance.registry import Case, Level
+from simclock import timewarp
 
-SOURCE: Final = Path(__file__).parent.parent / "tests" / "timewarp" / "sleeper.go"
+SOURCE: Final = Path(__file__).parent.parent / "tests" / "simclock" / "timewarp" / "sleeper.go"
 TICKS: Final = 3000
 CRASHES_S: Final = 700.0
 IDLE_S: Final = 300.0

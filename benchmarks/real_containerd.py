@@ -45,7 +45,7 @@ async def compared(rounds: int, report: Callable[[str], None]) -> Row:
     """The row: how many times faster the fake is. `report` is called with lines about the start of
     containerd."""
     # Here, not above: what it imports is installed for tests on a real containerd only.
-    from conformance.harness.containerd.start import start_containerd
+    from kubelet_conformance.harness.containerd.start import start_containerd
 
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         async with start_containerd(Path(directory), report=report) as node:
@@ -64,7 +64,7 @@ async def compared(rounds: int, report: Callable[[str], None]) -> Row:
 def rows(rounds: int = 10) -> list[Row]:
     """One row, without a value if there is no Docker."""
     # Here, not above: as in `compared`.
-    from conformance.harness.containerd.docker_host import NodeError, docker_problem
+    from kubelet_conformance.harness.containerd.docker_host import NodeError, docker_problem
 
     problem = docker_problem()
     if problem is None:

@@ -29,7 +29,12 @@ from simclock import RealClock
 HOME: Final = Path(__file__).parent
 FAKE: Final = ("simclock", "fakecri", "protos")
 KUBELET: Final = (*FAKE, "refkubelet")
-JUMPING: Final = (*FAKE, "fakekubeapi", "timewarp", "conformance/harness")
+JUMPING: Final = (
+    *FAKE,
+    "fakekubeapi",
+    "simclock/timewarp",
+    "conformance/kubelet_conformance/harness",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ def until_healthy(directory: Path, cri_socket: str) -> tuple[float, float]:
 
 def verdict_row(runs: int) -> Row:
     """`kubelet-conformance run --id` of one case, until the command has ended."""
-    command = [sys.executable, "-m", "conformance.cli", "run", "-q", "--id", "stop-minimum"]
+    command = [sys.executable, "-m", "kubelet_conformance.cli", "run", "-q", "--id", "stop-minimum"]
     used_ms = cpu_ms_of_children()
     real_ms = best_ms(command, runs)
     return Row(

@@ -84,8 +84,8 @@ def _loop_factory(arguments: argparse.Namespace) -> Callable[[], asyncio.Abstrac
 
 def _warped(page: str) -> Callable[[], asyncio.AbstractEventLoop]:
     """Loops in the time of that clock page. Raises: CommandError."""
-    from timewarp import CannotWarp, TimePage, WarpedLoop
-    from timewarp.architectures import this_architecture
+    from simclock.timewarp import CannotWarp, TimePage, WarpedLoop
+    from simclock.timewarp.architectures import this_architecture
 
     try:
         this_architecture()

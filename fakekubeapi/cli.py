@@ -100,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
         "--clock-page",
         metavar="FILE",
         help="live in the time of this clock page, with the programs and fakes that name it, too "
-        "(python -m timewarp --clock-page FILE); it is made if there is none",
+        "(python -m simclock.timewarp --clock-page FILE); it is made if there is none",
     )
     return parser
 
@@ -179,8 +179,8 @@ def _loop_factory(clock_page: str | None) -> Callable[[], asyncio.AbstractEventL
 
     if clock_page is None:
         return asyncio.new_event_loop
-    from timewarp import CannotWarp, TimePage, WarpedLoop
-    from timewarp.architectures import this_architecture
+    from simclock.timewarp import CannotWarp, TimePage, WarpedLoop
+    from simclock.timewarp.architectures import this_architecture
 
     try:
         this_architecture()

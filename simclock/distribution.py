@@ -7,7 +7,10 @@ from functools import cache
 from typing import Any, Final
 
 NAME: Final = "refkubelet"
-PACKAGES: Final = ("simclock", "kubecri", "fakecri", "fakekubeapi", "refkubelet", "conformance")
+PACKAGES: Final = (
+    *("simclock", "kubecri", "kubeobjects", "fakecri", "fakekubeapi", "refkubelet"),
+    "kubelet_conformance",
+)
 """What the distribution installs."""
 
 

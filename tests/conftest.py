@@ -20,7 +20,7 @@ from hypothesis import settings
 from loops import virtual_loop
 from open_files import pytest_runtest_setup, pytest_runtest_teardown
 
-from conformance.harness.runs.garbage import collect_less
+from kubelet_conformance.harness.runs.garbage import collect_less
 from refkubelet.host.untrusted_files import opened_below
 from refkubelet.volumes.mounting import RealMounts
 from simclock import Clock, ManualLoop

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parent / "timewarp" / "sleeper.go"
+SOURCE = Path(__file__).parent / "simclock" / "timewarp" / "sleeper.go"
 
 
 def built(target: Path, *options: str) -> Path:

@@ -24,7 +24,7 @@ PRODUCT: Final = (
     *("simclock", "timewarp", "kubeobjects", "fakecri", "fakekubeapi", "refkubelet"),
     "conformance",
 )
-NOT_PRODUCT: Final = "conformance/cases/"
+NOT_PRODUCT: Final = ("conformance/cases/", "conformance/kubelet_conformance/cases/")
 MOST_MODULES: Final = 20
 MOST_LINES: Final = 50
 MOST_FIELDS: Final = 15

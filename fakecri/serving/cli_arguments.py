@@ -91,7 +91,7 @@ def _of_a_fake(serve: argparse.ArgumentParser) -> None:
         "--clock-page",
         metavar="FILE",
         help="live in the time of this clock page, with the programs and fakes that name it, too "
-        "(python -m timewarp --clock-page FILE); it is made if there is none",
+        "(python -m simclock.timewarp --clock-page FILE); it is made if there is none",
     )
 
 

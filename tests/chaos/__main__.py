@@ -20,7 +20,7 @@ from between_case import run_between  # noqa: E402
 from chaos_run import run_seed  # noqa: E402 (it works on tests/worlds)
 from given_run import run_given  # noqa: E402
 
-from conformance.harness.runs.seeds import seeds_of  # noqa: E402
+from kubelet_conformance.harness.runs.seeds import seeds_of  # noqa: E402
 from simclock import RealClock  # noqa: E402
 
 KINDS: Final[Mapping[str, Callable[[int], list[str]]]] = {

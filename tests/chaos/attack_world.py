@@ -1,8 +1,8 @@
 """A kubelet process with a fake API server, runtime and storage driver, and containers that race.
 
 The fakes run in this process, the kubelet in one of its own, in real time. What containers would do
-to their volumes does `conformance.harness.machines.racing`. `PROBE` notes how much CPU time each
-callback of the kubelet's loop takes.
+to their volumes does `kubelet_conformance.harness.machines.racing`. `PROBE` notes how much CPU time
+each callback of the kubelet's loop takes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import yaml
 from pods import container, manifest
 from process_world import end, free_port
 
-from conformance.harness.machines.racing import make_outside
 from fakecri import FakeCRI
 from fakecri.csi import FakeCsiDriver
 from fakecri.deviceplugin.registered import ServedRegistry, csi_plugin
@@ -30,6 +29,7 @@ from fakecri.machine.node import FakeNode
 from fakecri.server import serve
 from fakekubeapi import FakeApi
 from fakekubeapi.http import serve as serve_api
+from kubelet_conformance.harness.machines.racing import make_outside
 from simclock import RealClock
 
 DISKS: Final = "disks.example"

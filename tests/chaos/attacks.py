@@ -23,7 +23,8 @@ sys.path[:0] = [str(Path(__file__).parents[1] / "worlds"), str(Path(__file__).pa
 
 from attack_world import DISKS, World, attacked_world  # noqa: E402 (it works on tests/worlds)
 
-from conformance.harness.machines.racing import (  # noqa: E402
+from fakecri import exits  # noqa: E402
+from kubelet_conformance.harness.machines.racing import (  # noqa: E402
     opened,
     put_deep,
     put_odd_files,
@@ -31,7 +32,6 @@ from conformance.harness.machines.racing import (  # noqa: E402
     racing,
     state_of,
 )
-from fakecri import exits  # noqa: E402
 from refkubelet.host.untrusted_files import removed_now  # noqa: E402
 from refkubelet.volumes.mounting import RealMounts  # noqa: E402
 from simclock import RealClock  # noqa: E402

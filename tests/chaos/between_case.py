@@ -18,13 +18,13 @@ sys.path[:0] = [str(Path(__file__).parent)]
 from between_laws import POD, broken_laws  # noqa: E402 (they lie beside it)
 from between_plan import BetweenPlan, Event, Slow, between_plan  # noqa: E402
 
-from conformance.harness.expect import expect_equal  # noqa: E402
-from conformance.harness.node import Node  # noqa: E402
-from conformance.harness.runs.case_run import Outcome  # noqa: E402
-from conformance.harness.runs.choice import Choice  # noqa: E402
-from conformance.harness.runs.seeds import seeds_of  # noqa: E402
-from conformance.harness.runs.virtual import run_virtual_case  # noqa: E402
-from conformance.registry import Case, CaseBody, Feature, Level, conformance  # noqa: E402
+from kubelet_conformance.harness.expect import expect_equal  # noqa: E402
+from kubelet_conformance.harness.node import Node  # noqa: E402
+from kubelet_conformance.harness.runs.case_run import Outcome  # noqa: E402
+from kubelet_conformance.harness.runs.choice import Choice  # noqa: E402
+from kubelet_conformance.harness.runs.seeds import seeds_of  # noqa: E402
+from kubelet_conformance.harness.runs.virtual import run_virtual_case  # noqa: E402
+from kubelet_conformance.registry import Case, CaseBody, Feature, Level, conformance  # noqa: E402
 
 NEEDS: Final = (Feature.API, Feature.FAULTS, Feature.OUTSIDE_KILL, Feature.CGROUPS)
 NEEDS_TIME: Final = (*NEEDS, Feature.VIRTUAL_TIME)

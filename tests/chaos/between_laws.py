@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from between_plan import BetweenPlan
 
-from conformance.harness.node import Node
+from kubelet_conformance.harness.node import Node
 
 KINDS: Final = ("startup", "liveness", "readiness")
 POD: Final = "web"

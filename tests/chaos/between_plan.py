@@ -10,7 +10,8 @@ import random  # noqa: TID251 (for its type)
 from dataclasses import dataclass
 from typing import Any, Final
 
-from conformance.harness.manifests import (
+from fakecri import stops
+from kubelet_conformance.harness.manifests import (
     OTHER_IMAGE,
     Container,
     ExecProbe,
@@ -19,8 +20,7 @@ from conformance.harness.manifests import (
     pod,
     sidecar,
 )
-from conformance.harness.workload import Workload, exits, in_turn, runs
-from fakecri import stops
+from kubelet_conformance.harness.workload import Workload, exits, in_turn, runs
 from simclock import Rng
 
 SLOW: Final = (

@@ -10,7 +10,7 @@ from pathlib import Path
 import attacks
 import pytest
 
-from conformance.harness.machines.racing import CannotRace
+from kubelet_conformance.harness.machines.racing import CannotRace
 from refkubelet.host.untrusted_files import removed_now
 from refkubelet.volumes.mounting import RealMounts
 

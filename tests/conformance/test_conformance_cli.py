@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli import READER_GONE, main
+from kubelet_conformance.cli import READER_GONE, main
 
 
 def test_list_shows_id_level_rules_and_title(capsys: pytest.CaptureFixture[str]) -> None:
@@ -27,7 +27,7 @@ def test_list_says_what_is_wrong_with_a_selection(capsys: pytest.CaptureFixture[
 def test_run_without_pytest_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("conformance.cli.find_spec", lambda _: None)
+    monkeypatch.setattr("kubelet_conformance.cli.find_spec", lambda _: None)
     assert main(["run"]) == 2
     assert "pip install 'refkubelet[conformance]'" in capsys.readouterr().err
 
@@ -44,7 +44,7 @@ def test_an_unknown_containerd_version_in_the_environment_ends_with_exit_code_2(
 
 def run_cli(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "conformance.cli", *words],
+        [sys.executable, "-m", "kubelet_conformance.cli", *words],
         capture_output=True,
         text=True,
         check=False,
@@ -76,7 +76,7 @@ def test_without_docker_the_containerd_run_ends_with_exit_code_2(tmp_path: Path)
 
 def test_list_into_a_pipe_that_is_closed_early_ends_quietly() -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "conformance.cli", "list"],
+        [sys.executable, "-m", "kubelet_conformance.cli", "list"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as listing:
@@ -99,9 +99,9 @@ def test_a_program_that_is_no_kubelet_ends_with_exit_code_2() -> None:
 
 
 EVERYTHING_FAILS = """\
-from conformance.session import run as run_state
-from conformance.harness.runs import processes, real
-from conformance.harness.runs.case_run import Outcome, Result
+from kubelet_conformance.session import run as run_state
+from kubelet_conformance.harness.runs import processes, real
+from kubelet_conformance.harness.runs.case_run import Outcome, Result
 
 def fails(case, *_):
     return Result(case, Outcome.FAILED, "planted")

@@ -6,7 +6,7 @@ from argparse import ArgumentTypeError
 import pytest
 from places import SPEC
 
-from conformance.registry import (
+from kubelet_conformance.registry import (
     Case,
     CaseError,
     CaseRegistry,
@@ -69,8 +69,8 @@ def test_bodies_are_short() -> None:
 
 
 def test_enough_cases_can_run_on_a_real_runtime() -> None:
-    from conformance.harness.runs.choice import Choice
-    from conformance.harness.runs.offered import CONTAINERD, PROCESS
+    from kubelet_conformance.harness.runs.choice import Choice
+    from kubelet_conformance.harness.runs.offered import CONTAINERD, PROCESS
 
     offered = Choice(kubelet=PROCESS, runtime=CONTAINERD).features
     assert sum(not c.missing(offered) and c.level is Level.MUST for c in CASES) >= 40

@@ -1,8 +1,8 @@
 """The page at the end of a run."""
 
-from conformance.harness.runs.case_run import Outcome, Result
-from conformance.registry import Case, Level
-from conformance.summary import area_rows, reasons
+from kubelet_conformance.harness.runs.case_run import Outcome, Result
+from kubelet_conformance.registry import Case, Level
+from kubelet_conformance.summary import area_rows, reasons
 
 
 async def nothing(node: object) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-from conformance.cli import main
-from conformance.rule_places import home_of
-from conformance.rule_texts import rules_in
+from kubelet_conformance.cli import main
+from kubelet_conformance.rule_places import home_of
+from kubelet_conformance.rule_texts import rules_in
 
 PAGE = """\
 ## 1. Stops (MUST:)

@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from conformance.harness.expect import ExpectationFailed
-from conformance.harness.kubelets.base import KubeletDied, NodePaths
-from conformance.harness.node.parts import Parts
-from conformance.harness.runs.case_run import Breach, Outcome, Result, not_to_run, run_case
-from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.known import with_known_bugs, with_since_checked
-from conformance.harness.runs.virtual import run_virtual_case
-from conformance.known_bugs import KnownBug, Release, release_of
-from conformance.registry import Case, CaseBody, Level, load_cases
-from conformance.results_file import read
-from conformance.sources import all_cases
+from kubelet_conformance.harness.expect import ExpectationFailed
+from kubelet_conformance.harness.kubelets.base import KubeletDied, NodePaths
+from kubelet_conformance.harness.node.parts import Parts
+from kubelet_conformance.harness.runs.case_run import Breach, Outcome, Result, not_to_run, run_case
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.known import with_known_bugs, with_since_checked
+from kubelet_conformance.harness.runs.virtual import run_virtual_case
+from kubelet_conformance.known_bugs import KnownBug, Release, release_of
+from kubelet_conformance.registry import Case, CaseBody, Level, load_cases
+from kubelet_conformance.results_file import read
+from kubelet_conformance.sources import all_cases
 
 BUG = KnownBug("122890", "every pod gets the same grace", since="1.30", fixed="1.31.4, 1.32")
 
@@ -205,11 +205,11 @@ def test_a_version_that_is_none_is_refused(bad: str) -> None:
 
 
 AS_1_31 = """\
-from conformance.session import run as run_state
-from conformance.harness.runs import processes
-from conformance.harness.runs.case_run import Breach, Outcome, Result
-from conformance.harness.runs.choice import Choice
-from conformance.known_bugs import KnownBug
+from kubelet_conformance.session import run as run_state
+from kubelet_conformance.harness.runs import processes
+from kubelet_conformance.harness.runs.case_run import Breach, Outcome, Result
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.known_bugs import KnownBug
 
 Choice.kubelet_release = property(lambda self: (1, 31, 14))
 
@@ -227,7 +227,7 @@ processes.run_virtual_case = run_state.run_virtual_case = judge
 def test_a_run_tells_known_bugs_apart(tmp_path: Path) -> None:
     """Summary, result file, JUnit and exit code: the known bug is no failure, the case that passes
     in spite of it is one."""
-    program = f"{AS_1_31}\nimport sys\nfrom conformance.cli import main\nsys.exit(main())"
+    program = f"{AS_1_31}\nimport sys\nfrom kubelet_conformance.cli import main\nsys.exit(main())"
     results, junit = tmp_path / "run.json", tmp_path / "junit.xml"
     ids = ("--id", "backoff-series", "--id", "start-order")
     done = subprocess.run(

@@ -11,9 +11,9 @@ import pytest
 from places import ROOT
 from result_files import case_line, crash_trace, head_line, trace_line, write_lines
 
-from conformance.harness.runs.case_run import Outcome
-from conformance.results_file import ResultsError, document, read
-from conformance.results_schema import (
+from kubelet_conformance.harness.runs.case_run import Outcome
+from kubelet_conformance.results_file import ResultsError, document, read
+from kubelet_conformance.results_schema import (
     FORMAT,
     Product,
     RunEnd,
@@ -22,7 +22,9 @@ from conformance.results_schema import (
     schema,
 )
 
-SCHEMA: dict[str, Any] = json.loads((ROOT / "conformance/results.schema.json").read_text())
+SCHEMA: dict[str, Any] = json.loads(
+    (ROOT / "conformance/kubelet_conformance/results.schema.json").read_text()
+)
 
 
 def whole(file: Path) -> Path:
@@ -38,7 +40,7 @@ def whole(file: Path) -> Path:
 
 
 def test_the_schema_is_the_one_of_the_structs() -> None:
-    """To make it anew: kubelet-conformance report --schema > conformance/results.schema.json"""
+    """To make it anew: kubelet-conformance report --schema, into results.schema.json."""
     assert schema() == SCHEMA
 
 

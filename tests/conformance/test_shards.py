@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.shards import TimesError, parts, read_times
+from kubelet_conformance.shards import TimesError, parts, read_times
 
 IDS = [f"case-{number}" for number in range(500)]
 

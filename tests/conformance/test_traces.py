@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from places import ROOT
 
-from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.virtual import run_virtual_case
-from conformance.registry import load_cases
-from conformance.traces.calls import entries_of
-from conformance.traces.entries import Entry, Trace
-from conformance.traces.naming import Names
-from conformance.traces.requests import request_entry
-from conformance.traces.waits import waits_of
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.virtual import run_virtual_case
+from kubelet_conformance.registry import load_cases
+from kubelet_conformance.traces.calls import entries_of
+from kubelet_conformance.traces.entries import Entry, Trace
+from kubelet_conformance.traces.naming import Names
+from kubelet_conformance.traces.requests import request_entry
+from kubelet_conformance.traces.waits import waits_of
 
 GOLDEN = ROOT / "tests/data/golden"
 

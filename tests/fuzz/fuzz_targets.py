@@ -14,10 +14,10 @@ from typing import Final
 import msgspec
 from fuzz_servers import fakekubeapi_request, kubelet_request
 
-from conformance.scenarios.reading import read_scenario
 from fakecri.scripts.script import read_script
 from fakecri.streaming.http_head import parse_head
 from fakecri.streaming.spdy_frames import FrameError, FrameReader
+from kubelet_conformance.scenarios.reading import read_scenario
 from kubeobjects.quantity import NANO, QuantityError, canonical, parse
 from kubeobjects.strict.errors import ScriptError
 from kubeobjects.strict.values import parse_yaml

@@ -21,7 +21,9 @@ from fuzz_kept import keep, kept_texts
 SECONDS_EACH = 60
 ROOT = Path(__file__).parents[2]
 
-with atheris.instrument_imports(include=["refkubelet", "fakecri", "fakekubeapi", "conformance"]):
+with atheris.instrument_imports(
+    include=["refkubelet", "fakecri", "fakekubeapi", "kubelet_conformance"]
+):
     from fuzz_targets import CORPORA, TARGETS
 
 

@@ -16,8 +16,8 @@ from typing import Any
 from mutant_tables import Hunk, Mutant, applied
 
 ABOVE = {
-    "refkubelet": ("conformance",),
-    "kubeobjects": ("fakecri", "fakekubeapi", "refkubelet", "conformance"),
+    "refkubelet": ("kubelet_conformance",),
+    "kubeobjects": ("fakecri", "fakekubeapi", "refkubelet", "kubelet_conformance"),
 }
 """What imports names of these packages, so that it must be imported anew as well."""
 

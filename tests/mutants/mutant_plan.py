@@ -14,7 +14,7 @@ from typing import Final
 
 from mutant_tables import Mutant
 
-from conformance.registry import Case
+from kubelet_conformance.registry import Case
 
 MOST: Final = 200
 """So many cases are asked in the second round. What nearly all cases execute and none of so many

@@ -88,7 +88,7 @@ def recorded(
     cases: Sequence[Any], choice: Any, wanted: Collection[Line]
 ) -> list[tuple[str, set[Line]]]:
     """Run the cases; for each the wanted lines that it executes."""
-    from conformance.harness.runs.virtual import run_virtual_case
+    from kubelet_conformance.harness.runs.virtual import run_virtual_case
 
     tracer = Tracer(wanted)
     found = []

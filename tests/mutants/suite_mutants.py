@@ -27,7 +27,7 @@ from mutant_tables import Mutant, MutantError, read_all
 from suite_run import Answer, ask, failing_without, reach_of
 
 import refkubelet
-from conformance.registry import load_cases
+from kubelet_conformance.registry import load_cases
 from simclock import RealClock, Rng
 
 ROOT: Final = Path(__file__).parents[2]

@@ -79,10 +79,10 @@ def warmed_up(seed: int) -> Functions:
     """Do here what every process of a mutant would do again: import what cases import, and run a
     case of each area, because the first one in a process takes some seven times as long as later
     on. What refkubelet remembers of that is forgotten. Returns the functions of refkubelet."""
-    from conformance.harness.runs.choice import Choice
-    from conformance.harness.runs.garbage import collect_less
-    from conformance.harness.runs.virtual import run_virtual_case
-    from conformance.registry import load_cases
+    from kubelet_conformance.harness.runs.choice import Choice
+    from kubelet_conformance.harness.runs.garbage import collect_less
+    from kubelet_conformance.harness.runs.virtual import run_virtual_case
+    from kubelet_conformance.registry import load_cases
 
     a_case_of_each_area = {case.area: case for case in load_cases()}
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
@@ -123,8 +123,8 @@ def _noticed(plan: Plan, functions: Functions, seed: int) -> tuple[tuple[str, ..
     finder = None
     if plan.anew or not become_in_place(plan.mutant, functions):
         finder = become(plan.mutant)
-    from conformance.harness.runs.choice import Choice
-    from conformance.sources import all_cases
+    from kubelet_conformance.harness.runs.choice import Choice
+    from kubelet_conformance.sources import all_cases
 
     cases = {case.id: case for case in all_cases()}
     choice = Choice(seed=seed)
@@ -149,8 +149,8 @@ class Hangs(KeyboardInterrupt):
 
 
 def _fails(case: Any, choice: Any) -> bool:
-    from conformance.harness.runs.case_run import Breach, Outcome
-    from conformance.harness.runs.virtual import run_virtual_case
+    from kubelet_conformance.harness.runs.case_run import Breach, Outcome
+    from kubelet_conformance.harness.runs.virtual import run_virtual_case
 
     def hangs(*_: object) -> None:
         raise Hangs
@@ -178,7 +178,7 @@ def failing_without(cases: Sequence[str], seed: int, jobs: int) -> set[str]:
 
 def reach_of(mutants: Sequence[Mutant], cases: Sequence[Any], seed: int, jobs: int) -> Reach:
     """Which cases reach what the mutants change. Runs all cases."""
-    from conformance.harness.runs.choice import Choice
+    from kubelet_conformance.harness.runs.choice import Choice
 
     wanted = {line for mutant in mutants for line in lines_of(mutant)}
     reach = Reach()

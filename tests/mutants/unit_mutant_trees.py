@@ -20,7 +20,7 @@ ROOT: Final = Path(__file__).parents[2]
 PACKAGES: Final = ("kubeobjects", "refkubelet")
 READ: Final = (
     *PACKAGES,
-    *("simclock", "timewarp", "fakecri", "fakekubeapi", "conformance", "tests"),
+    *("simclock", "fakecri", "fakekubeapi", "conformance", "tests"),
 )
 """What a verdict may depend on, besides pyproject.toml."""
 NOT_READ: Final = ("tests/project/", "tests/mutants/")

@@ -18,26 +18,24 @@ from purity import DECIDES, PURE, current, docstring
 
 PACKAGES = (
     "simclock",
-    "timewarp",
     "kubecri",
     "kubeobjects",
     "fakecri",
     "fakekubeapi",
     "refkubelet",
-    "conformance",
+    "kubelet_conformance",
 )
 
 # package -> project packages it may import (docs/architecture.md, "Dependencies point one way")
 ALLOWED = {
     "simclock": set(),
-    "timewarp": {"simclock"},
     "kubecri": set(),
     "kubeobjects": set(),
-    "fakecri": {"simclock", "timewarp", "kubecri", "kubeobjects"},
-    "fakekubeapi": {"simclock", "timewarp", "kubecri", "kubeobjects"},
+    "fakecri": {"simclock", "kubecri", "kubeobjects"},
+    "fakekubeapi": {"simclock", "kubecri", "kubeobjects"},
     "refkubelet": {"simclock", "kubecri", "kubeobjects"},
-    "conformance": {
-        *("simclock", "timewarp", "kubecri", "kubeobjects"),
+    "kubelet_conformance": {
+        *("simclock", "kubecri", "kubeobjects"),
         *("fakecri", "fakekubeapi", "refkubelet"),
     },
 }

@@ -88,7 +88,7 @@ def test_the_fake_api_server_answers_in_a_plain_install() -> None:
 
 @pytest.mark.parametrize(
     ("module", "words", "extra"),
-    [("refkubelet", "run", "kubelet"), ("conformance", "list", "conformance")],
+    [("refkubelet", "run", "kubelet"), ("kubelet_conformance", "list", "conformance")],
 )
 def test_a_command_names_the_extra_it_needs(module: str, words: str, extra: str) -> None:
     done = plain(f"from {module}.cli import main; sys.exit(main([{words!r}]))")
@@ -124,7 +124,7 @@ OF_CONTAINERS: Final = frozenset({"testcontainers", "docker"})
 """docs/conformance.md names the extra that brings them."""
 OF_AIOHTTP: Final = frozenset({"multidict", "yarl"})
 """Types that its functions take."""
-SUITE: Final = ("conformance", "fakecri/cgroupfs", "fakecri/machine", "timewarp")
+SUITE: Final = ("conformance", "fakecri/cgroupfs", "fakecri/machine", "simclock/timewarp")
 """What runs cases: the harness, and the machine and the buses that it gives to kubelets."""
 
 

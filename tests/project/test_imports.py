@@ -56,7 +56,7 @@ def test_no_modules_and_no_folders_import_in_a_circle(package: str) -> None:
     assert in_circles({name: others - {package} for name, others in folders.items()}) == []
 
 
-@pytest.mark.parametrize("package", ["fakecri", "fakekubeapi", "timewarp"])
+@pytest.mark.parametrize("package", ["fakecri", "fakekubeapi", "simclock.timewarp"])
 def test_a_face_imports_the_names_that_types_see(package: str) -> None:
     there = faces(package)
     assert package in there

@@ -29,7 +29,7 @@ from refit import written as written_table
 from suite_mutants import not_good_enough, remarks
 from suite_run import Answer
 
-from conformance.registry import load_cases
+from kubelet_conformance.registry import load_cases
 
 GOOD = """\
 # Wrong kubelets.

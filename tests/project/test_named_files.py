@@ -16,7 +16,7 @@ MODULES = [
 ]
 NAMED = re.compile(r"`((?:\w+/)*\w+\.py)\b")
 NAMED_WITH_FOLDER = re.compile(r"`((?:[\w.-]+/)+\w+\.(?:py|json))\b")
-HOMES = (".", "refkubelet", "tests", "fakecri", "conformance/cases", "protos")
+HOMES = (".", "refkubelet", "tests", "fakecri", "conformance/kubelet_conformance/cases", "protos")
 """What the paths that pages name begin in."""
 
 

@@ -107,7 +107,7 @@ def test_the_tests_run_on_every_python_that_is_promised() -> None:
 def test_options_in_the_action_and_the_examples_are_there(
     example: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from conformance.cli import main
+    from kubelet_conformance.cli import main
 
     with pytest.raises(SystemExit):
         main(["run", "--help"])

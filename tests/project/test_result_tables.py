@@ -13,7 +13,7 @@ import pytest
 from places import ROOT
 from result_files import case_line, head_line, write_lines, write_run
 
-from conformance.results_schema import RunEnd
+from kubelet_conformance.results_schema import RunEnd
 
 
 def render(*arguments: str) -> subprocess.CompletedProcess[str]:

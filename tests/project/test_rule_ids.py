@@ -8,7 +8,7 @@ from pathlib import Path
 
 from places import ROOT
 
-from conformance.rule_places import AREAS
+from kubelet_conformance.rule_places import AREAS
 
 # Test names end in `_LIFE_033`: an underscore may stand before and between.
 RULE = re.compile(rf"(?<![A-Za-z0-9])(?:{AREAS})[-_]\d{{3}}(?!\d)")

@@ -13,8 +13,8 @@ import rules_in_tree
 from places import DOCS, SPEC
 from rules_in_tree import Found, complaints, look, parts, proved_by, untested
 
-from conformance.rule_places import Place, cited, closest, places
-from conformance.rule_texts import RuleText, all_rules, rules_in
+from kubelet_conformance.rule_places import Place, cited, closest, places
+from kubelet_conformance.rule_texts import RuleText, all_rules, rules_in
 
 
 @pytest.fixture(scope="module")
@@ -140,8 +140,8 @@ def small_tree() -> Found:
         cases={"BACK-001": ["late", "early"], "BACK-001.2": ["late"]},
         proved={"BACK-001.2": ["early", str(test), elsewhere]},
         case_places={
-            "late": "conformance/cases/backoff/x.py:9",
-            "early": "conformance/cases/backoff/x.py:2",
+            "late": "conformance/kubelet_conformance/cases/backoff/x.py:9",
+            "early": "conformance/kubelet_conformance/cases/backoff/x.py:2",
         },
     )
 

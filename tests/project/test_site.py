@@ -13,7 +13,7 @@ import source_pages
 import yaml
 from places import ROOT
 
-from conformance.rule_texts import DEFINED, rules_in
+from kubelet_conformance.rule_texts import DEFINED, rules_in
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))

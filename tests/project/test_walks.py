@@ -14,7 +14,7 @@ import source_pages
 from places import DOCS
 from rules_in_tree import look
 
-from conformance.rule_places import Place
+from kubelet_conformance.rule_places import Place
 
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|`[^`]*`)+)\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
 QUESTIONS = re.findall(r"^\| (.+\?) \| (.+) \|$", (DOCS / "index.md").read_text(), re.M)

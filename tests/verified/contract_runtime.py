@@ -17,8 +17,8 @@ from google.protobuf.message import Message
 from kubecri.v1 import api_pb2 as cri
 from runtime_calls import IMAGE, container_config, pod_config
 
-from conformance.harness.containerd.settings import APP_IMAGE
 from fakecri.core.image_store.images import RegistryImage
+from kubelet_conformance.harness.containerd.settings import APP_IMAGE
 from results import Results
 
 APP = RegistryImage(
@@ -26,7 +26,7 @@ APP = RegistryImage(
     groups=("app:x:1000:", "extra:x:50000:app", "more:x:50001:nobody,app"),
     paths=("data/empty", "data/deep/none"),
 )
-"""The image `conformance.harness.containerd.archives.app_recipe` makes, for the fake."""
+"""The image `kubelet_conformance.harness.containerd.archives.app_recipe` makes, for the fake."""
 
 
 @dataclass(frozen=True)
@@ -216,8 +216,8 @@ async def runtime(
         return
     if os.environ.get("REFKUBELET_CONTAINERD") != "1":
         pytest.skip("real containerd: set REFKUBELET_CONTAINERD=1 (needs Docker)")
-    from conformance.harness.containerd.start import start_containerd
     from fakecri.server import GrpcUpstream
+    from kubelet_conformance.harness.containerd.start import start_containerd
 
     async with start_containerd(workdir) as node, GrpcUpstream(node.endpoint) as upstream:
         results.containerd = node.version

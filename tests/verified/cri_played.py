@@ -9,8 +9,8 @@ from kubecri.v1 import api_pb2 as cri
 from pairs import Side
 from runtime_calls import container_config, pod_config
 
-from conformance.harness.containerd.settings import APP_IMAGE
 from fakecri import FakeCRI, exits, ignores, replies, start_fails, stops
+from kubelet_conformance.harness.containerd.settings import APP_IMAGE
 from simclock import Ids, Rng
 
 PAUSE: Final = "localhost/pause:1"

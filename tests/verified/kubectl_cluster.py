@@ -22,7 +22,7 @@ from typing import Final
 
 from process_world import free_port
 
-from conformance.harness.kubelets.program import own_address
+from kubelet_conformance.harness.kubelets.program import own_address
 
 KUBECTL: Final = os.environ.get("REFKUBELET_KUBECTL", "")
 CLUSTER: Final = os.environ.get("REFKUBELET_KUBECTL_CLUSTER", "")

@@ -27,10 +27,10 @@ from kubecri.v1 import api_pb2 as cri
 from machine_runs import drive, first_seed, operations
 from pairs import Pair, Side
 
-from conformance.harness.containerd.settings import APP_IMAGE
-from conformance.harness.containerd.start import start_containerd
 from fakecri.proxy import RecordingProxy
 from fakecri.server import GrpcUpstream
+from kubelet_conformance.harness.containerd.settings import APP_IMAGE
+from kubelet_conformance.harness.containerd.start import start_containerd
 from results import Machine, Results
 
 

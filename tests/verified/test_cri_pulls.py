@@ -18,8 +18,8 @@ import pytest
 import pytest_asyncio
 from kubecri.v1 import api_pb2 as cri
 
-from conformance.harness.image_registry import PASSWORD, USER, ImageRegistry
-from conformance.harness.runtimes.fake import FakeRegistry
+from kubelet_conformance.harness.image_registry import PASSWORD, USER, ImageRegistry
+from kubelet_conformance.harness.runtimes.fake import FakeRegistry
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
 
@@ -71,9 +71,9 @@ async def side(
         return
     if os.environ.get("REFKUBELET_CONTAINERD") != "1":
         pytest.skip("real containerd: set REFKUBELET_CONTAINERD=1 (needs Docker)")
-    from conformance.harness.containerd.image_registries import NodeRegistries
-    from conformance.harness.containerd.start import start_containerd
     from fakecri.server import GrpcUpstream
+    from kubelet_conformance.harness.containerd.image_registries import NodeRegistries
+    from kubelet_conformance.harness.containerd.start import start_containerd
 
     workdir = tmp_path_factory.mktemp("p")
     async with start_containerd(workdir) as node, GrpcUpstream(node.endpoint) as upstream:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.harness.node import Node
-from conformance.harness.runs.case_run import Outcome, Result
-from conformance.registry import Case, Level
+from kubelet_conformance.harness.node import Node
+from kubelet_conformance.harness.runs.case_run import Outcome, Result
+from kubelet_conformance.registry import Case, Level
 
 
 async def _body(_: Node) -> None:

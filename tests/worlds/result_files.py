@@ -6,9 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.results_file import ResultsWriter
-from conformance.results_schema import FORMAT, CaseLine, Line, Product, RunEnd, RunHead, TraceLine
-from conformance.traces.entries import Entry, Trace
+from kubelet_conformance.results_file import ResultsWriter
+from kubelet_conformance.results_schema import (
+    FORMAT,
+    CaseLine,
+    Line,
+    Product,
+    RunEnd,
+    RunHead,
+    TraceLine,
+)
+from kubelet_conformance.traces.entries import Entry, Trace
 
 
 def case_line(id: str, verdict: Any = "passed", **more: Any) -> CaseLine:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.results_file import document, read
+from kubelet_conformance.results_file import document, read
 
 KEPT: Final = Path(__file__).parents[2] / "results" / "conformance.json"
 

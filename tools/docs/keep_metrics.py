@@ -80,7 +80,7 @@ def pages_of(kubelet: str) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as directory:
         subprocess.run(
             [
-                *(sys.executable, "-m", "conformance.cli", "run", str(CASE)),
+                *(sys.executable, "-m", "kubelet_conformance.cli", "run", str(CASE)),
                 *("--kubelet", kubelet, "--runtime", "fake-socket"),
             ],
             check=True,

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.results_file import document, read
+from kubelet_conformance.results_file import document, read
 
 KEPT: Final = Path(__file__).parents[2] / "results"
 BUGS: Final = "bugs"

@@ -18,11 +18,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.results_file import document, read
+from kubelet_conformance.results_file import document, read
 
 KEPT: Final = Path(__file__).parents[2] / "results"
 Run = Mapping[str, Any]
-"""A result file in numbers, see `document` in conformance/results_file.py."""
+"""A result file in numbers, see `document` in conformance/kubelet_conformance/results_file.py."""
 
 
 def seeds_of(run: Run) -> dict[str, Any]:

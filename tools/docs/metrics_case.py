@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from conformance.harness.manifests import container, pod
-from conformance.harness.node import Node
-from conformance.harness.workload import exits
-from conformance.registry import Feature, conformance
+from kubelet_conformance.harness.manifests import container, pod
+from kubelet_conformance.harness.node import Node
+from kubelet_conformance.harness.workload import exits
+from kubelet_conformance.registry import Feature, conformance
 
 SETTLED_S = 8.0
 WEBSOCKET = {

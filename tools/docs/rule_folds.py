@@ -16,8 +16,8 @@ from markdown_tables import table
 from rules_in_tree import Found, parts
 from source_pages import link
 
-from conformance.rule_places import Place, closest
-from conformance.rule_texts import DEFINED, RuleText, rules_in
+from kubelet_conformance.rule_places import Place, closest
+from kubelet_conformance.rule_texts import DEFINED, RuleText, rules_in
 
 NO_TEXT: Final = re.compile(r"\s*(\||```|$)")
 """Lines that no text can be added to."""
@@ -148,7 +148,8 @@ class _Part:
     def shown_cases(self, *, short: bool = False) -> str:
         """`short`: without the files that they are in."""
         places = {
-            case: self._places[case].removeprefix("conformance/cases/") for case in self.cases
+            case: self._places[case].removeprefix("conformance/kubelet_conformance/cases/")
+            for case in self.cases
         }
         return ", ".join(
             self._bold(case, case) + ("" if short else f" (`{place}`)")

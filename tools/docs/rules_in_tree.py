@@ -21,8 +21,8 @@ from typing import Final
 
 import yaml
 
-from conformance.rule_places import AREAS, Places, places, product_places
-from conformance.rule_texts import RuleText, all_rules
+from kubelet_conformance.rule_places import AREAS, Places, places, product_places
+from kubelet_conformance.rule_texts import RuleText, all_rules
 
 ROOT: Final = Path(__file__).parents[2]
 KEYS: Final = ("id", "rules")
@@ -36,7 +36,7 @@ class Case:
     id: str
     rules: tuple[str, ...]
     place: str
-    """`conformance/cases/backoff/growth.py:12`."""
+    """`conformance/kubelet_conformance/cases/backoff/growth.py:12`."""
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ def look() -> Found:
     """Read the tree."""
     cases: dict[str, list[str]] = {}
     case_places = {}
-    modules = sorted((ROOT / "conformance" / "cases").rglob("*.py"))
+    modules = sorted((ROOT / "conformance" / "kubelet_conformance" / "cases").rglob("*.py"))
     for case in (*cases_of(modules), *fixtures()):
         case_places[case.id] = case.place
         for rule in dict.fromkeys([r.partition(".")[0] for r in case.rules] + list(case.rules)):

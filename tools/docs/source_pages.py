@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from conformance.rule_places import CITED, Place, definitions
+from kubelet_conformance.rule_places import CITED, Place, definitions
 
 ROOT: Final = Path(__file__).parents[2]
 READABLE: Final = ("refkubelet", "kubeobjects")
@@ -22,8 +22,8 @@ API: Final = {
     "fakecri": "The fake CRI runtime.",
     "fakekubeapi": "The fake API server.",
     "simclock": "Time, dice and names of tests.",
-    "timewarp": "Go programs in a time that jumps.",
-    "conformance": "What cases are declared with.",
+    "simclock.timewarp": "Go programs in a time that jumps.",
+    "kubelet_conformance": "What cases are declared with.",
 }
 """Packages with one page of what their `__all__` names."""
 NAMED: Final = re.compile(rf"(?<!\[)`((?:{'|'.join(READABLE)})/[\w/]+\.py)(?:: ([\w.]+))?`")

@@ -37,17 +37,17 @@ import yaml
 from source_pages import page_of
 
 import refkubelet
-from conformance.harness.node import Node
-from conformance.harness.runs.case_run import Outcome
-from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.virtual import run_virtual_case
-from conformance.rule_places import cited
-from conformance.rule_texts import all_rules
-from conformance.scenarios.case import case_of
-from conformance.scenarios.play.playing import Player
-from conformance.scenarios.reading import load_scenario
-from conformance.traces.entries import Entry, about
-from fakecri.errors import ScriptError
+from kubelet_conformance.harness.node import Node
+from kubelet_conformance.harness.runs.case_run import Outcome
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.virtual import run_virtual_case
+from kubelet_conformance.rule_places import cited
+from kubelet_conformance.rule_texts import all_rules
+from kubelet_conformance.scenarios.case import case_of
+from kubelet_conformance.scenarios.play.playing import Player
+from kubelet_conformance.scenarios.reading import load_scenario
+from kubelet_conformance.traces.entries import Entry, about
+from kubeobjects.strict.errors import ScriptError
 
 ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = Path(refkubelet.__file__).parent

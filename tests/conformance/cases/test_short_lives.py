@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import conformance
+import kubelet_conformance
 
 RELISTS_S = 3
 """A container that lives for less may have ended when a kubelet that is late looks for it."""
@@ -81,7 +81,7 @@ def test_the_check_finds_what_it_is_for() -> None:
     assert waited_for_in_vain(SHORT) == ["seen_by_chance", "named"]
 
 
-CASES = Path(conformance.__file__).parent / "cases"
+CASES = Path(kubelet_conformance.__file__).parent / "cases"
 
 
 @pytest.mark.parametrize("area", sorted(p.name for p in CASES.iterdir() if p.is_dir()))

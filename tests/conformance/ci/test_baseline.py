@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from ci_results import result
 
-from conformance.ci.baseline import (
+from kubelet_conformance.ci.baseline import (
     Baseline,
     BaselineError,
     read_baseline,
     updated,
     write_baseline,
 )
-from conformance.harness.runs.case_run import Outcome
+from kubelet_conformance.harness.runs.case_run import Outcome
 
 FAILED, PASSED, KNOWN = Outcome.FAILED, Outcome.PASSED, Outcome.KNOWN_BUG
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli import READER_GONE, main
-from conformance.pytest_plugin import CASES_DIR, pytest_addoption
-from conformance.sources import declaring
+from kubelet_conformance.cli import READER_GONE, main
+from kubelet_conformance.pytest_plugin import CASES_DIR, pytest_addoption
+from kubelet_conformance.sources import declaring
 
 PLANTED = """\
-from conformance.session import run as run_state
-from conformance.harness.runs import processes
-from conformance.harness.runs.case_run import Outcome, Result
+from kubelet_conformance.session import run as run_state
+from kubelet_conformance.harness.runs import processes
+from kubelet_conformance.harness.runs.case_run import Outcome, Result
 
 BAD = ("sandbox-collected", "unknown-pod-killed")
 
@@ -34,7 +34,16 @@ processes.run_virtual_case = run_state.run_virtual_case = planted
 def command(tmp_path: Path, *words: str) -> tuple[list[str], dict[str, str]]:
     (tmp_path / "planted.py").write_text(PLANTED)
     path = os.pathsep.join([str(tmp_path), *sys.path])
-    run = [sys.executable, "-m", "conformance.cli", "run", "-p", "planted", "--area", "pleg"]
+    run = [
+        sys.executable,
+        "-m",
+        "kubelet_conformance.cli",
+        "run",
+        "-p",
+        "planted",
+        "--area",
+        "pleg",
+    ]
     return [*run, *words], {**os.environ, "PYTHONPATH": path}
 
 
@@ -155,7 +164,7 @@ def test_a_case_chosen_by_its_id_is_run_once_and_no_other_module_is_imported() -
     cases = CASES_DIR
     assert declaring(["stop-minimum"], cases) == [str(cases / "lifecycle" / "ending" / "stop.py")]
     assert declaring(["stop-minimum", "no-such-case"], cases) == []
-    line = [sys.executable, "-m", "conformance.cli", "run", "--id", "stop-minimum"]
+    line = [sys.executable, "-m", "kubelet_conformance.cli", "run", "--id", "stop-minimum"]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert "│ all       │      1 │" in done.stdout
     assert " 1 passed, " in done.stdout, done.stdout

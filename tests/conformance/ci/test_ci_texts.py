@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import pytest
 from ci_results import result
 
-from conformance.ci.annotations import annotation
-from conformance.ci.markdown import MOST_FAILURES, Told, markdown
-from conformance.ci.plugin import _is_terminal
-from conformance.ci.progress import Progress
-from conformance.harness.runs.case_run import Outcome
-from conformance.harness.runs.choice import Choice
+from kubelet_conformance.ci.annotations import annotation
+from kubelet_conformance.ci.markdown import MOST_FAILURES, Told, markdown
+from kubelet_conformance.ci.plugin import _is_terminal
+from kubelet_conformance.ci.progress import Progress
+from kubelet_conformance.harness.runs.case_run import Outcome
+from kubelet_conformance.harness.runs.choice import Choice
 
 FAILED, PASSED = Outcome.FAILED, Outcome.PASSED
 

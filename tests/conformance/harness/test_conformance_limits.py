@@ -1,6 +1,6 @@
 """The table of limits and tolerances."""
 
-from conformance.harness.limits import restart_after
+from kubelet_conformance.harness.limits import restart_after
 
 
 def test_restart_tolerances_BACK_011() -> None:

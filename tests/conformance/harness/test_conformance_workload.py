@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.harness.manifests import ExecProbe, Probe, container, hook, pod
-from conformance.harness.runtimes.played import behaviors
-from conformance.harness.workload import (
+from fakecri import serves, stops
+from fakecri.behaviors.plan import plan_for
+from kubelet_conformance.harness.manifests import ExecProbe, Probe, container, hook, pod
+from kubelet_conformance.harness.runtimes.played import behaviors
+from kubelet_conformance.harness.workload import (
     exits,
     has_file,
     ignores_term,
@@ -21,8 +23,6 @@ from conformance.harness.workload import (
     runs,
     shell,
 )
-from fakecri import serves, stops
-from fakecri.behaviors.plan import plan_for
 
 SH = shutil.which("sh") or "/bin/sh"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import aiohttp
 import pytest
 
-from conformance.harness.manifest_server import ServedManifests
+from kubelet_conformance.harness.manifest_server import ServedManifests
 
 
 async def test_it_answers_as_it_is_told_and_knows_the_askers() -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from result_files import case_line, crash_trace, head_line, trace_line, write_lines
 
-from conformance.report.commands import main
-from conformance.report.compare import Slack, compared, first_difference, first_of, steps
-from conformance.traces.entries import Entry, Trace
+from kubelet_conformance.report.commands import main
+from kubelet_conformance.report.compare import Slack, compared, first_difference, first_of, steps
+from kubelet_conformance.traces.entries import Entry, Trace
 
 GOOD = crash_trace(0.2, 10.4, 20.7, 40.1)
 

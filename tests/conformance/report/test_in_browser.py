@@ -13,10 +13,10 @@ from browser import Tab, browser, chromium
 from places import ROOT
 from result_files import case_line, crash_trace, head_line, trace_line, write_lines
 
-from conformance.report.commands import main
-from conformance.report.pages import show_page
-from conformance.results_schema import RunEnd
-from conformance.traces.entries import Entry, Trace
+from kubelet_conformance.report.commands import main
+from kubelet_conformance.report.pages import show_page
+from kubelet_conformance.results_schema import RunEnd
+from kubelet_conformance.traces.entries import Entry, Trace
 
 pytestmark = pytest.mark.slow
 SHOTS: Final = ROOT / "build" / "screenshots"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-from conformance.report.commands import main
+from kubelet_conformance.report.commands import main
 
 RUN = """\
 import sys
@@ -20,7 +20,7 @@ from mutant_tables import read_all
 if sys.argv[1]:
     (mutant,) = read_all([sys.argv[1]])
     become(mutant)
-from conformance.cli import main
+from kubelet_conformance.cli import main
 
 sys.exit(main(["run", "--id", "backoff-first", "--jobs", "1", "-q", "--traces", "all",
                "--results", sys.argv[2]]))

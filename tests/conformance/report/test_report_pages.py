@@ -13,11 +13,11 @@ import pytest
 from places import ROOT
 from result_files import case_line, crash_trace, head_line, trace_line, write_lines
 
-from conformance.report.commands import main
-from conformance.report.showing import recorded_trace
-from conformance.report.tables import HEADS, Column, differing, matrix, summary_rows
-from conformance.results_schema import Product, RunEnd
 from fakecri.recording.recorded import RecordError
+from kubelet_conformance.report.commands import main
+from kubelet_conformance.report.showing import recorded_trace
+from kubelet_conformance.report.tables import HEADS, Column, differing, matrix, summary_rows
+from kubelet_conformance.results_schema import Product, RunEnd
 
 GOLDEN = ROOT / "tests/data/golden"
 FAILED: dict[str, Any] = {
@@ -66,7 +66,7 @@ def test_a_page_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
 
 
 def test_a_thousand_cases_make_a_page_under_5_mb(tmp_path: Path) -> None:
-    from conformance.registry import load_cases
+    from kubelet_conformance.registry import load_cases
 
     cases = load_cases()
     lines = [

@@ -3,7 +3,7 @@
 import pytest
 from kubecri.v1 import api_pb2 as cri
 
-from conformance.scenarios.shape.answers import change_of, mistakes_in
+from kubelet_conformance.scenarios.shape.answers import change_of, mistakes_in
 
 
 def images() -> cri.ListImagesResponse:

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conformance.cli import main
-from conformance.harness.node import Node
-from conformance.harness.runs.case_run import Outcome, Result
-from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.virtual import run_virtual_case
-from conformance.registry import Case, Level
-from conformance.scenarios.case import case_of
-from conformance.scenarios.play.playing import Player
-from conformance.scenarios.reading import load_scenario, read_scenario
+from kubelet_conformance.cli import main
+from kubelet_conformance.harness.node import Node
+from kubelet_conformance.harness.runs.case_run import Outcome, Result
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.virtual import run_virtual_case
+from kubelet_conformance.registry import Case, Level
+from kubelet_conformance.scenarios.case import case_of
+from kubelet_conformance.scenarios.play.playing import Player
+from kubelet_conformance.scenarios.reading import load_scenario, read_scenario
 from kubeobjects.strict.values import parse_yaml
 
 RECORDED = """\

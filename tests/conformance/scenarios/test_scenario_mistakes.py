@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli import main
-from conformance.scenarios.reading import load_scenario, load_scenarios
+from kubelet_conformance.cli import main
+from kubelet_conformance.scenarios.reading import load_scenario, load_scenarios
 from kubeobjects.strict.errors import ScriptError
 
 GOOD = """\

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.features import Feature
-from conformance.harness.runs.case_run import Breach, Outcome, Result
-from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.known import with_known_bugs
-from conformance.harness.runs.virtual import run_virtual_case
-from conformance.scenarios.case import case_of
-from conformance.scenarios.reading import read_scenario
+from kubelet_conformance.features import Feature
+from kubelet_conformance.harness.runs.case_run import Breach, Outcome, Result
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.known import with_known_bugs
+from kubelet_conformance.harness.runs.virtual import run_virtual_case
+from kubelet_conformance.scenarios.case import case_of
+from kubelet_conformance.scenarios.reading import read_scenario
 from kubeobjects.strict.values import parse_yaml
 
 HEAD = "id: tried\ntitle: It is tried\n"

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from mutant_tables import read_all
 
-from conformance.known_bugs import KnownBug
-from conformance.registry import Selection
-from conformance.results_file import read
-from conformance.scenarios.files import in_files, named_files, shipped
-from conformance.scenarios.reading import load_scenario
-from conformance.sources import with_fixtures
+from kubelet_conformance.known_bugs import KnownBug
+from kubelet_conformance.registry import Selection
+from kubelet_conformance.results_file import read
+from kubelet_conformance.scenarios.files import in_files, named_files, shipped
+from kubelet_conformance.scenarios.reading import load_scenario
+from kubelet_conformance.sources import with_fixtures
 
 BUG = """\
 id: my-bug
@@ -29,13 +29,13 @@ expect:
     says: It was not started
 """
 CASE = '''
-from conformance import conformance
+from kubelet_conformance import conformance
 
 
 @conformance(id="my-case", rules=["LIFE-143"])
 async def starts(node):
     """A container starts."""
-    from conformance.harness.manifests import pod
+    from kubelet_conformance.harness.manifests import pod
     await node.apply_static(pod("web"))
     await node.wait_running("web")
 '''
@@ -46,7 +46,7 @@ def run(folder: Path, *words: str) -> tuple[int, str, dict[str, str]]:
     results = folder / "results.json"
     words = ("run", "-q", "--jobs", "1", "--results", str(results), *words)
     done = subprocess.run(
-        [sys.executable, "-m", "conformance.cli", *words],
+        [sys.executable, "-m", "kubelet_conformance.cli", *words],
         capture_output=True,
         text=True,
         check=False,
@@ -142,7 +142,6 @@ def test_a_fixture_is_named_by_its_id_says_where_it_is_from_and_has_a_mutant(pat
     assert scenario.rules
     assert scenario.upstream or scenario.about
     assert all(isinstance(bug, KnownBug) for bug in scenario.bugs)
-    assert path.read_text().startswith(
-        "# yaml-language-server: $schema=../../conformance/scenario.schema.json\n"
-    )
+    schema = "../../conformance/kubelet_conformance/scenario.schema.json"
+    assert path.read_text().startswith(f"# yaml-language-server: $schema={schema}\n")
     assert any(scenario.id in mutant.fixtures for mutant in read_all())

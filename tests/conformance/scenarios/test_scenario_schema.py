@@ -10,21 +10,25 @@ import jsonschema
 import pytest
 from places import ROOT
 
-from conformance.scenarios.commands import schema_text
-from conformance.scenarios.files import shipped
-from conformance.scenarios.reading import read_scenario
-from conformance.scenarios.shape.conditions import KINDS
-from conformance.scenarios.shape.scenario import Scenario
-from conformance.scenarios.shape.steps import WORDS
+from kubelet_conformance.scenarios.commands import schema_text
+from kubelet_conformance.scenarios.files import shipped
+from kubelet_conformance.scenarios.reading import read_scenario
+from kubelet_conformance.scenarios.shape.conditions import KINDS
+from kubelet_conformance.scenarios.shape.scenario import Scenario
+from kubelet_conformance.scenarios.shape.steps import WORDS
 from kubeobjects.strict.values import parse_yaml, read_yaml
 
-SCHEMA: dict[str, Any] = json.loads((ROOT / "conformance/scenario.schema.json").read_text())
+SCHEMA: dict[str, Any] = json.loads(
+    (ROOT / "conformance/kubelet_conformance/scenario.schema.json").read_text()
+)
 PAGE = (ROOT / "docs/scenarios.md").read_text()
 
 
 def test_the_schema_is_the_one_of_the_structs() -> None:
-    """To make it anew: kubelet-conformance check --schema > conformance/scenario.schema.json"""
-    assert (ROOT / "conformance/scenario.schema.json").read_text() == schema_text()
+    """To make it anew: kubelet-conformance check --schema, into the file that is read here."""
+    assert (
+        ROOT / "conformance/kubelet_conformance/scenario.schema.json"
+    ).read_text() == schema_text()
 
 
 @pytest.mark.parametrize("path", shipped(), ids=lambda path: path.stem)

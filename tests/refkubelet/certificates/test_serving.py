@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from process_world import free_port, kubelet, write_config
 from server_world import EVERYBODY, host, port
 from tls_api import TlsApi, tls_api
@@ -51,7 +51,7 @@ async def shown(number: int, authority: Path) -> bytes:
 async def test_handshakes_fail_until_there_is_a_certificate_and_see_each_new_one_SRV_004(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    config = replace(EVERYBODY, address="127.0.0.1", port=free_port(), healthz_port=0)
+    config = structs.replace(EVERYBODY, address="127.0.0.1", port=free_port(), healthz_port=0)
     store = CertificateStore(tmp_path / "pki", "kubelet-server", RealClock())
     expired = False
 
@@ -90,7 +90,9 @@ async def test_handshakes_fail_until_there_is_a_certificate_and_see_each_new_one
 
 def test_without_an_api_server_it_is_refused_SRV_004() -> None:
     with pytest.raises(ServerError, match="serverTLSBootstrap: there is no API server"):
-        check_servers(replace(EVERYBODY, server_tls_bootstrap=True), has_api=False, insecure=True)
+        check_servers(
+            structs.replace(EVERYBODY, server_tls_bootstrap=True), has_api=False, insecure=True
+        )
 
 
 async def test_a_node_with_a_bootstrap_token_gets_both_certificates_SRV_004_SRV_005_SRV_007(

@@ -17,7 +17,7 @@ import pytest_asyncio
 from aiohttp import web
 from kubecri.health import api_pb2 as pb
 
-from conformance.harness.runtimes.fake import server_context
+from kubelet_conformance.harness.runtimes.fake import server_context
 from refkubelet.host.http_get import http_get, http_headers
 from refkubelet.host.network import HttpRequest, NetworkError, SocketNetwork, sent_headers
 

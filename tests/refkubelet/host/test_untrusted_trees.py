@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.harness.machines.racing import (
+from kubelet_conformance.harness.machines.racing import (
     LONGEST_NAME,
     NO_TEXT,
     CannotRace,

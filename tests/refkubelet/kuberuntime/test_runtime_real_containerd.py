@@ -80,7 +80,7 @@ class RealBench:
 
 @asynccontextmanager
 async def real_bench() -> AsyncIterator[RealBench]:
-    from conformance.harness.containerd.start import start_containerd
+    from kubelet_conformance.harness.containerd.start import start_containerd
 
     with tempfile.TemporaryDirectory(prefix="rk-", dir="/tmp", ignore_cleanup_errors=True) as work:
         async with start_containerd(Path(work)) as node:

@@ -17,7 +17,7 @@ import pytest
 from msgspec.structs import replace
 from server_world import EVERYBODY, OPEN, ask, host, port
 
-from conformance.harness.kubelets.clients import client_context, make_authority
+from kubelet_conformance.harness.kubelets.clients import client_context, make_authority
 from refkubelet.config import KubeletConfiguration
 from refkubelet.config.schema.kubelet_config import AnonymousAuthentication, X509Authentication
 from refkubelet.server import system_logs

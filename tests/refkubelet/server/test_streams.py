@@ -17,8 +17,8 @@ from aiohttp import web
 from server_world import EVERYBODY, POD, ask, host, port
 from stream_clients import Node, SpdyClient, channels_of
 
-from conformance.harness.kubelets.clients import client_context, make_authority
 from fakecri import FakeCRI
+from kubelet_conformance.harness.kubelets.clients import client_context, make_authority
 from refkubelet.cri.records import (
     ContainerState,
     ListedContainer,

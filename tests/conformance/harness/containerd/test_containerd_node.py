@@ -17,9 +17,14 @@ from google.protobuf.message import Message
 from kubecri.v1 import api_pb2 as cri
 from runtime_calls import container_config, pod_config
 
-from conformance.harness.containerd.archives import busybox_recipe, image_archive, pause_recipe
-from conformance.harness.containerd.cleanup import top_cgroups
-from conformance.harness.containerd.docker_host import (
+from fakecri.server import GrpcUpstream
+from kubelet_conformance.harness.containerd.archives import (
+    busybox_recipe,
+    image_archive,
+    pause_recipe,
+)
+from kubelet_conformance.harness.containerd.cleanup import top_cgroups
+from kubelet_conformance.harness.containerd.docker_host import (
     OWNER_LABEL,
     bind_mode,
     bounding_set,
@@ -29,11 +34,10 @@ from conformance.harness.containerd.docker_host import (
     owner_mark,
     privileges,
 )
-from conformance.harness.containerd.image import registry_answers
-from conformance.harness.containerd.settings import NodeSettings, containerd_config
-from conformance.harness.containerd.start import start_containerd
-from conformance.harness.containerd.versions import release_of
-from fakecri.server import GrpcUpstream
+from kubelet_conformance.harness.containerd.image import registry_answers
+from kubelet_conformance.harness.containerd.settings import NodeSettings, containerd_config
+from kubelet_conformance.harness.containerd.start import start_containerd
+from kubelet_conformance.harness.containerd.versions import release_of
 
 needs_docker = pytest.mark.skipif(
     os.environ.get("REFKUBELET_CONTAINERD") != "1",

@@ -13,22 +13,22 @@ import grpc
 import pytest
 from kubecri.v1 import api_pb2 as cri
 
-from conformance.harness.containerd.archives import busybox_recipe, layer_and_config
-from conformance.harness.containerd.image_registries import (
+from fakecri.server import GrpcUpstream
+from kubelet_conformance.harness.containerd.archives import busybox_recipe, layer_and_config
+from kubelet_conformance.harness.containerd.image_registries import (
     NodeRegistries,
     hosts_toml,
     registry_settings,
     write_image,
 )
-from conformance.harness.containerd.settings import (
+from kubelet_conformance.harness.containerd.settings import (
     REGISTRIES_DIR,
     NodeSettings,
     containerd_config,
 )
-from conformance.harness.containerd.start import start_containerd
-from conformance.harness.image_registry import pull_secret
-from conformance.harness.runtimes.fake import FakeRegistry
-from fakecri.server import GrpcUpstream
+from kubelet_conformance.harness.containerd.start import start_containerd
+from kubelet_conformance.harness.image_registry import pull_secret
+from kubelet_conformance.harness.runtimes.fake import FakeRegistry
 
 
 def test_a_registry_listens_on_loopback_only_and_asks_for_a_password_if_closed() -> None:

@@ -9,16 +9,20 @@ from typing import Any
 
 import pytest
 
-from conformance.harness.containerd import image
-from conformance.harness.containerd.docker_host import NodeError
-from conformance.harness.containerd.image import (
+from kubelet_conformance.harness.containerd import image
+from kubelet_conformance.harness.containerd.docker_host import NodeError
+from kubelet_conformance.harness.containerd.image import (
     build_from_packages,
     dockerfile,
     image_tag,
     package_version,
 )
-from conformance.harness.containerd.settings import PAUSE_IMAGE, NodeSettings, containerd_config
-from conformance.harness.containerd.versions import RELEASES, VERSIONS, Release, release_of
+from kubelet_conformance.harness.containerd.settings import (
+    PAUSE_IMAGE,
+    NodeSettings,
+    containerd_config,
+)
+from kubelet_conformance.harness.containerd.versions import RELEASES, VERSIONS, Release, release_of
 
 STATUS = """\
 Package: containerd-doc

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from conformance.harness.kubelets.mounts import left_to_unmount, mounts_below
+from kubelet_conformance.harness.kubelets.mounts import left_to_unmount, mounts_below
 
 TABLE = """\
 21 1 253:0 / / rw,relatime - ext4 /dev/vda rw

@@ -5,8 +5,8 @@ from contextlib import closing
 
 import pytest
 
-from conformance.harness.kubelets import ports
-from conformance.harness.kubelets.ports import Ports
+from kubelet_conformance.harness.kubelets import ports
+from kubelet_conformance.harness.kubelets.ports import Ports
 
 
 @pytest.fixture(autouse=True)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.harness.kubelets.base import KubeletDied, NodePaths
-from conformance.harness.kubelets.process import ProcessKubelet
-from conformance.harness.kubelets.program import external, own_address
+from kubelet_conformance.harness.kubelets.base import KubeletDied, NodePaths
+from kubelet_conformance.harness.kubelets.process import ProcessKubelet
+from kubelet_conformance.harness.kubelets.program import external, own_address
 
 
 async def test_a_kubelet_binary_is_started_in_an_empty_directory_of_its_case(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.harness.kubelets import certificates
+from kubelet_conformance.harness.kubelets import certificates
 
 BINARY = Path("/bin/kubelet")
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from process_world import free_port
 
-from conformance.harness.kubelets.base import KubeletDied, NodePaths
-from conformance.harness.kubelets.last_words import LAST_LINES, MOST_LINES, last_words
-from conformance.harness.kubelets.process import ProcessKubelet
-from conformance.harness.kubelets.program import external
+from kubelet_conformance.harness.kubelets.base import KubeletDied, NodePaths
+from kubelet_conformance.harness.kubelets.last_words import LAST_LINES, MOST_LINES, last_words
+from kubelet_conformance.harness.kubelets.process import ProcessKubelet
+from kubelet_conformance.harness.kubelets.program import external
 
 INFO = [f"I1128 10:00:00.{n:06} 7 kubelet.go:1] line {n}" for n in range(40)]
 GOROUTINE = ["", "goroutine 117 [running]:", *(f"k8s.io/kubelet.f{n}()" for n in range(30))]

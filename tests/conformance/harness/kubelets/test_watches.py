@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from conformance.harness.kubelets import watches
-from conformance.harness.kubelets.base import NodePaths
-from conformance.harness.kubelets.process import ProcessKubelet
-from conformance.harness.kubelets.program import external
-from conformance.harness.limits import JUMPING
-from conformance.harness.runs.case_run import Outcome, run_case
-from conformance.harness.runs.warped import SELF_TEST
+from kubelet_conformance.harness.kubelets import watches
+from kubelet_conformance.harness.kubelets.base import NodePaths
+from kubelet_conformance.harness.kubelets.process import ProcessKubelet
+from kubelet_conformance.harness.kubelets.program import external
+from kubelet_conformance.harness.limits import JUMPING
+from kubelet_conformance.harness.runs.case_run import Outcome, run_case
+from kubelet_conformance.harness.runs.warped import SELF_TEST
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.harness.machines.disks import OwnDisk, own_disk, shared_mounts, why_no_disk
+from kubelet_conformance.harness.machines.disks import OwnDisk, own_disk, shared_mounts, why_no_disk
 
 MI = 1 << 20
 real = pytest.mark.skipif(bool(why_no_disk()), reason=why_no_disk() or "none")

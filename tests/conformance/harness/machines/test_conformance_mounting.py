@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.harness.machines import mounting
+from kubelet_conformance.harness.machines import mounting
 
 REFUSED = 77
 PROGRAM = f"""
 import os, sys
 from pathlib import Path
-from conformance.harness.machines import mounting
+from kubelet_conformance.harness.machines import mounting
 place = Path(sys.argv[1])
 try:
     mounting.own_namespace()
@@ -33,7 +33,7 @@ print(os.path.ismount(place), (place / "file").exists())
 
 def test_mounts_in_a_namespace_of_its_own_are_seen_by_nobody_else(tmp_path: Path) -> None:
     command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
-    root = Path(mounting.__file__).parents[3]
+    root = Path(mounting.__file__).parents[4]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as program:
@@ -52,8 +52,8 @@ def test_mounts_in_a_namespace_of_its_own_are_seen_by_nobody_else(tmp_path: Path
 IN_MEMORY = f"""
 import os, sys
 from pathlib import Path
-from conformance.harness.machines import mounting
-from conformance.harness.runs.warped import in_memory
+from kubelet_conformance.harness.machines import mounting
+from kubelet_conformance.harness.runs.warped import in_memory
 try:
     mounting.own_namespace()
 except OSError:
@@ -70,7 +70,7 @@ with in_memory(Path(sys.argv[1])):
 @pytest.fixture
 def disk_in_memory(tmp_path: Path) -> list[str]:
     """The shares of its bytes and inodes that are used, and its line of /proc/self/mountinfo."""
-    root = Path(mounting.__file__).parents[3]
+    root = Path(mounting.__file__).parents[4]
     told = subprocess.run(
         [sys.executable, "-c", IN_MEMORY, str(tmp_path)],
         stdout=subprocess.PIPE,

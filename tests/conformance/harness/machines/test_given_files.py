@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.harness.machines.given import proc_files, statfs_struct, sys_files
 from fakecri import HugePages, uniform_topology
+from kubelet_conformance.harness.machines.given import proc_files, statfs_struct, sys_files
 from kubeobjects.machine import FilesystemStats
 from refkubelet.host.topology import read_topology
 

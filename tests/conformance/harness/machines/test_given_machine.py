@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from conformance.harness.kubelets.mounts import mounted_below
-from conformance.harness.machines import fake_machine
-from conformance.harness.machines.given import answers, launcher
-from conformance.harness.machines.given.kernel_log import KernelLogPipes
-from conformance.harness.machines.given.live_files import LiveFiles
-from conformance.harness.machines.given.machine import (
+from fakecri import FakeNode
+from fakecri.machine.kernel_log import KernelLog
+from kubelet_conformance.harness.kubelets.mounts import mounted_below
+from kubelet_conformance.harness.machines import fake_machine
+from kubelet_conformance.harness.machines.given import answers, launcher
+from kubelet_conformance.harness.machines.given.kernel_log import KernelLogPipes
+from kubelet_conformance.harness.machines.given.live_files import LiveFiles
+from kubelet_conformance.harness.machines.given.machine import (
     GivenMachine,
     given_machine,
     why_no_machine,
 )
-from fakecri import FakeNode
-from fakecri.machine.kernel_log import KernelLog
 from simclock import RealClock
 
 GIB = 1 << 30

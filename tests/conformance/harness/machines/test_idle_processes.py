@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.harness.machines.idle_processes import SleepProcess
+from kubelet_conformance.harness.machines.idle_processes import SleepProcess
 from simclock import RealClock
 
 CLOCK = RealClock()

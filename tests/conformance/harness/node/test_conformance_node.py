@@ -4,13 +4,13 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from conformance.harness.manifests import pod
-from conformance.harness.node import Node
-from conformance.harness.runs.case_run import Outcome
-from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.virtual import run_virtual_case
-from conformance.registry import Case, Level
 from fakecri.deviceplugin import FakeDevicePlugin
+from kubelet_conformance.harness.manifests import pod
+from kubelet_conformance.harness.node import Node
+from kubelet_conformance.harness.runs.case_run import Outcome
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.virtual import run_virtual_case
+from kubelet_conformance.registry import Case, Level
 
 
 async def creates_a_pod(node: Node) -> None:

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from conformance.harness.manifests import pod
-from conformance.harness.node import Node
-from conformance.harness.runs.case_run import Outcome
-from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.virtual import run_virtual_case
-from conformance.registry import Case, Feature, Level
+from kubelet_conformance.harness.manifests import pod
+from kubelet_conformance.harness.node import Node
+from kubelet_conformance.harness.runs.case_run import Outcome
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.virtual import run_virtual_case
+from kubelet_conformance.registry import Case, Feature, Level
 
 DISKS = "disks.example"
 # Of `printf vol-1disks.examplenode | sha256sum` and `printf vol-1 | sha256sum`.

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from conformance.harness.limits import JUMPING, VIRTUAL, Pace
-from conformance.harness.node.watch import Watch
+from kubelet_conformance.harness.limits import JUMPING, VIRTUAL, Pace
+from kubelet_conformance.harness.node.watch import Watch
 from simclock import VirtualLoop
-from timewarp.loop import WarpedLoop, run
+from simclock.timewarp.loop import WarpedLoop, run
 
 
 class Kubelet:
@@ -33,7 +33,7 @@ def watch_of(kubelet: Kubelet, pace: Pace) -> Watch:
         clock=loop.clock,
         pace=pace,
         node_name="node",
-        disk=None,
+        machine=SimpleNamespace(disk=None),
     )
     return Watch(parts)
 

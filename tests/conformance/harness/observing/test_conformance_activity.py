@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from conformance.harness.observing.activity import Activity
+from kubelet_conformance.harness.observing.activity import Activity
 
 
 class Node:

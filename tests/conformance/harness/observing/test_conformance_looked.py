@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from conformance.harness.manifests import pod
-from conformance.harness.node import Node
-from conformance.harness.observing.looked import looked_at, seen_by, shortly
-from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.virtual import run_virtual_case
-from conformance.registry import Case, Feature, Level
+from kubelet_conformance.harness.manifests import pod
+from kubelet_conformance.harness.node import Node
+from kubelet_conformance.harness.observing.looked import looked_at, seen_by, shortly
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.virtual import run_virtual_case
+from kubelet_conformance.registry import Case, Feature, Level
 
 
 class Box:

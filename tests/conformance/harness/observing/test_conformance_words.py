@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from conformance.harness.observing.words import describe, is_write, state_name, write_name
+from kubelet_conformance.harness.observing.words import describe, is_write, state_name, write_name
 
 
 def test_names_of_calls_and_states() -> None:

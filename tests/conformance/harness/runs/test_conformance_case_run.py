@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from conformance.harness import limits
-from conformance.harness.expect import expect
-from conformance.harness.kubelets.base import KubeletDied, NodePaths
-from conformance.harness.node import Node
-from conformance.harness.node.parts import Parts
-from conformance.harness.runs.case_run import Outcome, Result, not_to_run, run_case
-from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.offered import FAKE_SOCKET, PROCESS
-from conformance.harness.runs.real import run_real_cases
-from conformance.harness.runs.virtual import run_virtual_case, virtual_parts
-from conformance.harness.runtimes.scope import LeftBehind
-from conformance.pytest_plugin import pytest_sessionfinish
-from conformance.registry import Case, Feature, Level, Selection
-from conformance.session.run import RUN, Run
+from kubelet_conformance.harness import limits
+from kubelet_conformance.harness.expect import expect
+from kubelet_conformance.harness.kubelets.base import KubeletDied, NodePaths
+from kubelet_conformance.harness.node import Node
+from kubelet_conformance.harness.node.parts import Parts
+from kubelet_conformance.harness.runs.case_run import Outcome, Result, not_to_run, run_case
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.offered import FAKE_SOCKET, PROCESS
+from kubelet_conformance.harness.runs.real import run_real_cases
+from kubelet_conformance.harness.runs.virtual import run_virtual_case, virtual_parts
+from kubelet_conformance.harness.runtimes.scope import LeftBehind
+from kubelet_conformance.pytest_plugin import pytest_sessionfinish
+from kubelet_conformance.registry import Case, Feature, Level, Selection
+from kubelet_conformance.session.run import RUN, Run
 
 
 def case_of(body: Any, **changes: Any) -> Case:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from conformance.features import Feature
-from conformance.harness import limits
-from conformance.harness.runs.choice import Choice, EnvironmentProblem
+from kubelet_conformance.features import Feature
+from kubelet_conformance.harness import limits
+from kubelet_conformance.harness.runs.choice import Choice, EnvironmentProblem
 
 
 @pytest.mark.parametrize(

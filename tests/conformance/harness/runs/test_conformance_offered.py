@@ -6,12 +6,12 @@ import os
 
 import pytest
 
-from conformance.harness.machines import disks
-from conformance.harness.machines.disks import why_no_disk
-from conformance.harness.machines.given import machine
-from conformance.harness.runs import offered
-from conformance.harness.runs.choice import Choice
-from conformance.registry import Feature
+from kubelet_conformance.harness.machines import disks
+from kubelet_conformance.harness.machines.disks import why_no_disk
+from kubelet_conformance.harness.machines.given import machine
+from kubelet_conformance.harness.runs import offered
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.registry import Feature
 
 
 def test_without_room_for_it_cases_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:

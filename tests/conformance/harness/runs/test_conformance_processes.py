@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.harness.runs import processes
-from conformance.harness.runs.case_run import Outcome, Result
-from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.processes import run_virtual_cases
-from conformance.harness.runs.virtual import run_virtual_case
-from conformance.registry import REGISTRY, Case, load_cases
+from kubelet_conformance.harness.runs import processes
+from kubelet_conformance.harness.runs.case_run import Outcome, Result
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.processes import run_virtual_cases
+from kubelet_conformance.harness.runs.virtual import run_virtual_case
+from kubelet_conformance.registry import REGISTRY, Case, load_cases
 
 
 def some_cases() -> list[Case]:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.harness.runs.real import end_all
+from kubelet_conformance.harness.runs.real import end_all
 from simclock import RealClock
 
 CLOCK = RealClock()
 COMMAND = (
-    *(sys.executable, "-m", "conformance.cli", "run", "--id", "stop-grace"),
+    *(sys.executable, "-m", "kubelet_conformance.cli", "run", "--id", "stop-grace"),
     *("--kubelet", "refkubelet-process", "--runtime", "fake-socket"),
 )
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from result_files import head_line, write_lines
 
-from conformance.harness.runs.case_run import Outcome, Result
-from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.seeds import seeds_of, text_of
-from conformance.registry import Case, Level
-from conformance.results_file import document, read
-from conformance.results_lines import case_line
-from conformance.summary import seed_rows
+from kubelet_conformance.harness.runs.case_run import Outcome, Result
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.seeds import seeds_of, text_of
+from kubelet_conformance.registry import Case, Level
+from kubelet_conformance.results_file import document, read
+from kubelet_conformance.results_lines import case_line
+from kubelet_conformance.summary import seed_rows
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ def test_the_results_file_of_one_seed_has_one_outcome_for_each_case(tmp_path: Pa
 
 
 FAILS_WITH_SEED_7 = """\
-from conformance.session import run as run_state
-from conformance.harness.runs import processes
-from conformance.harness.runs.case_run import Outcome, Result
+from kubelet_conformance.session import run as run_state
+from kubelet_conformance.harness.runs import processes
+from kubelet_conformance.harness.runs.case_run import Outcome, Result
 
 def run(case, choice):
     outcome = Outcome.FAILED if choice.seed == 7 else Outcome.PASSED
@@ -108,7 +108,7 @@ def test_a_failure_prints_its_seed_and_the_line_that_repeats_it(jobs: str, tmp_p
     options = ("--id", "probe-grace", "--id", "start-order", "--seeds", "3,7:8", "--latency", "3")
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "conformance.cli", "run", "-p", "fails_with_seed_7"),
+            *(sys.executable, "-m", "kubelet_conformance.cli", "run", "-p", "fails_with_seed_7"),
             *(*options, "--jobs", jobs, "--results", str(kept)),
         ],
         capture_output=True,

@@ -8,9 +8,9 @@ import pytest
 
 PROGRAM = """
 import sys
-from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.virtual import run_virtual_case
-from conformance.registry import load_cases
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.virtual import run_virtual_case
+from kubelet_conformance.registry import load_cases
 case = next(c for c in load_cases() if c.id == sys.argv[1])
 result = run_virtual_case(case, Choice(seed=int(sys.argv[2]), latency=1))
 print(result.outcome.value)

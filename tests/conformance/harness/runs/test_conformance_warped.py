@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from go_programs import built
 
-from conformance.features import Feature
-from conformance.harness.kubelets.base import DEVICE_PLUGINS, LOG_LINKS
-from conformance.harness.runs import warped
-from conformance.harness.runs.case_run import Outcome, Result
-from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.warped import run_warped_cases
-from conformance.registry import REGISTRY, Case, load_cases
+from kubelet_conformance.features import Feature
+from kubelet_conformance.harness.kubelets.base import DEVICE_PLUGINS, LOG_LINKS
+from kubelet_conformance.harness.runs import warped
+from kubelet_conformance.harness.runs.case_run import Outcome, Result
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.warped import run_warped_cases
+from kubelet_conformance.registry import REGISTRY, Case, load_cases
 
 KUBELET = "REFKUBELET_TEST_KUBELET"
 """The variable with the path of a kubelet binary, for tests that want a real one."""
@@ -93,7 +93,7 @@ def test_whoever_stops_reading_leaves_no_process(monkeypatch: pytest.MonkeyPatch
 
 
 def run_cli(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "conformance.cli", "run", *words]
+    command = [sys.executable, "-m", "kubelet_conformance.cli", "run", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from conformance.harness.runtimes.call_index import CallIndex
+from kubelet_conformance.harness.runtimes.call_index import CallIndex
 
 
 class Recorder:

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from kubecri.v1 import api_pb2 as cri
 
-from conformance.harness.runtimes.scope import LeftBehind, Scope
 from fakecri import FakeCRI
 from fakecri.errors import unknown
+from kubelet_conformance.harness.runtimes.scope import LeftBehind, Scope
 
 
 def sandbox_config(name: str) -> cri.PodSandboxConfig:

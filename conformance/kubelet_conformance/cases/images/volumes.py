@@ -1,0 +1,90 @@
+"""Images as volumes: pulled before the containers start, and mounted by the runtime."""
+
+from typing import Any
+
+from kubelet_conformance.cases.images.seen import (
+    error_of,
+    expect_about,
+    pulls,
+    wait_event,
+    wait_running,
+    wait_waiting,
+)
+from kubelet_conformance.harness import limits
+from kubelet_conformance.harness.expect import expect, expect_equal
+from kubelet_conformance.harness.manifests import Exec, PodPlan, container, pod
+from kubelet_conformance.harness.node import Node
+from kubelet_conformance.registry import Feature, conformance
+
+API, STATUS = Feature.API, Feature.STATUS
+NEEDS = [STATUS, Feature.REGISTRY, Feature.IMAGE_VOLUMES]
+MOUNTED = [{"name": "data", "mountPath": "/data"}]
+
+
+def with_volume(image: str, *others: Any, policy: str = "IfNotPresent", **fields: Any) -> PodPlan:
+    """A pod with a container that mounts the image at /data, and the containers `others` that do
+    not."""
+    volume = {"name": "data", "image": {"reference": image, "pullPolicy": policy}}
+    main = container("main", volumeMounts=MOUNTED, **fields)
+    return pod("web", main, *others, volumes=[volume])
+
+
+def mount_of(node: Node, path: str) -> Any:
+    """The mount at that path in the container's request."""
+    mounts = node.calls("CreateContainer", pod="web")[0].request.config.mounts
+    mounts_there = [mount for mount in mounts if mount.container_path == path]
+    expect_equal(node, len(mounts_there), 1, f"mounts at {path}")
+    return mounts_there[0]
+
+
+@conformance(id="image-volume", rules=["LIFE-130", "CRI-099"], needs=[API, *NEEDS], since="1.35")
+async def an_image_can_be_mounted(node: Node) -> None:
+    """The image of a volume is pulled with the pod's sandbox configuration, and CreateContainer
+    asks the runtime to mount it, read-only and without a host path."""
+    registry = await node.runtime.registry()
+    await registry.add("data:1")
+    image = f"{registry.open_host}/data:1"
+    look = Exec(("test", "-e", "/data/bin/busybox"))
+    await node.api.create_pod(with_volume(image, hooks={"postStart": look}))
+    await wait_running(node, "web")
+    mount = mount_of(node, "/data")
+    pulled = pulls(node, image)[0].response.image_ref
+    named = (mount.image.image, mount.image.user_specified_image)
+    expect_equal(node, named, (pulled, image), "image of the mount")
+    expect_equal(node, (mount.host_path, mount.readonly), ("", True), "host path, readonly")
+    event = await wait_event(node, "web", "Pulling", f'Pulling image "{image}"')
+    expect_equal(node, event["involvedObject"].get("fieldPath"), None, "field of the event")
+
+
+@conformance(
+    id="image-volume-missing", rules=["LIFE-130", "BACK-204"], needs=[API, *NEEDS], since="1.35"
+)
+async def a_missing_image_fails_the_containers_that_mount_it(node: Node) -> None:
+    """A container that mounts an image that cannot be pulled waits with that reason; a container
+    that does not mount it runs."""
+    registry = await node.runtime.registry()
+    image = f"{registry.open_host}/data:1"
+    await node.api.create_pod(with_volume(image, container("fine")))
+    await wait_running(node, "web", "fine")
+    message = await wait_waiting(node, "web", "ErrImagePull")
+    expect_equal(node, message, error_of(pulls(node, image)[0]), "message")
+    expect_about(node, await wait_event(node, "web", "Failed", "Error: ErrImagePull"), "Warning")
+    await registry.add("data:1")
+    await node.run_until(
+        lambda: node.running("web"),
+        within_s=40 + 2 * limits.SYNC_ERROR_S,
+        what="the container runs once the image is there",
+    )
+
+
+@conformance(id="image-volume-never", rules=["LIFE-130", "BACK-202"], needs=NEEDS, since="1.35")
+async def a_volume_has_a_pull_policy_of_its_own(node: Node) -> None:
+    """With policy Never the image of a volume is not pulled, whatever the policies of the
+    containers."""
+    registry = await node.runtime.registry()
+    await registry.add("data:1")
+    image = f"{registry.open_host}/data:1"
+    await node.apply_static(with_volume(image, policy="Never"))
+    text = f'Container image "{image}" is not present with pull policy of Never'
+    expect_equal(node, await wait_waiting(node, "web", "ErrImageNeverPull"), text, "message")
+    expect(node, not pulls(node, image), "no pull", pulls(node, image))

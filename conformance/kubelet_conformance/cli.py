@@ -1,0 +1,313 @@
+"""`kubelet-conformance`: lists and explains the cases, or runs them with pytest."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from kubelet_conformance.ci.options import OPTIONS
+from kubelet_conformance.registry import Level, Selection, SelectionError, select
+from kubelet_conformance.scenarios.files import SUFFIXES, in_files, named_files
+from kubelet_conformance.sources import all_cases
+from simclock.distribution import add_version, not_installed
+from simclock.start_up import many_imports
+
+HERE = Path(__file__).parent
+
+EXAMPLES = """\
+examples:
+  kubelet-conformance run                          refkubelet on the fake runtime, virtual time
+  kubelet-conformance run --rule BACK --level detail
+  kubelet-conformance run --seeds 1:20 --latency 3 twenty times, with slow calls
+  kubelet-conformance run --kubelet refkubelet-process --runtime fake-socket
+  kubelet-conformance run --kubelet refkubelet-process --runtime containerd
+  kubelet-conformance run --kubelet refkubelet-process --runtime containerd --containerd-version 2.1
+  kubelet-conformance run --kubelet /usr/bin/kubelet --runtime fake --time jump
+  kubelet-conformance run my-bug.yaml              a scenario, see docs/scenarios.md
+  kubelet-conformance run --area bugs              the scenarios of this package
+  kubelet-conformance run --results run.json       for: kubelet-conformance report run.json
+  kubelet-conformance explain LIFE-143             a rule, its functions, the cases that hold it
+  kubelet-conformance explain stop-minimum         a case, and its rules
+  kubelet-conformance explain liveness probe       rules, cases and functions about these words
+  kubelet-conformance run --kubelet /usr/bin/kubelet --runtime unix:///run/containerd/containerd.sock
+
+exit codes: 0 all chosen cases passed or were skipped, 1 a case failed or the harness did,
+2 the kubelet or the runtime cannot be used, 3 nothing failed, but the machine was too busy to judge
+some cases (run them again, or use a smaller --jobs), 4 wrong options
+"""
+
+
+EXIT_OPTIONS = 4
+NOT_FOR_CASES = ("cacheprovider", "asyncio", "hypothesispytest", "anyio", "fakecri", "timewarp")
+"""Plugins of pytest that a run goes without, where they are installed."""
+READER_GONE = 141
+"""As for a program that SIGPIPE ends."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The console script. `run` hands every further option to pytest (-x, -q, --junitxml=...).
+
+    When its output is no longer read (`... | head`), it ends silently with READER_GONE.
+    """
+    try:
+        code = _main(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python writes what is left when it ends, and would meet the same error then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
+    return code
+
+
+def _main(arguments: Sequence[str] | None) -> int:
+    """List the cases, or show help; only `run` with options goes to pytest."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] in (["report"], ["show"], ["diff"], ["matrix"]):
+        # Here, not above: the other commands start earlier without it.
+        from kubelet_conformance.report import commands as reports
+
+        return reports.main(words[0], words[1:])
+    if words[:1] in (["check"], ["learn"]):
+        return of_scenarios(words[0], words[1:])
+    if words[:1] == ["run"] and not {"-h", "--help"} & set(words):
+        return run(words[1:])
+    options = command_line().parse_args(words)
+    do = {"list": list_cases, "explain": explain, "completion": print_completion}
+    return do[options.command](options)
+
+
+def command_line() -> argparse.ArgumentParser:
+    """All commands and options, for help and for completion; `run` and those of scenarios read
+    their words themselves."""
+    parser = argparse.ArgumentParser(
+        prog="kubelet-conformance",
+        description="Conformance suite for kubelets and container runtimes.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_version(parser)
+    commands = parser.add_subparsers(dest="command", required=True)
+    listing = commands.add_parser("list", help="show the cases; needs no kubelet")
+    _add_selection(listing, level="detail")
+    _add_run(commands)
+    commands.add_parser("check", help="look for mistakes in scenarios; runs nothing")
+    commands.add_parser("learn", help="make a scenario of recorded calls")
+    commands.add_parser("report", help="make a page of a result file")
+    commands.add_parser("show", help="make a page of recorded calls")
+    commands.add_parser("diff", help="say what differs between two runs")
+    commands.add_parser("matrix", help="show runs side by side, areas by products")
+    explaining = commands.add_parser("explain", help="what a rule says, or a case checks")
+    explaining.add_argument(
+        "words",
+        nargs="+",
+        metavar="NAME",
+        help="a rule (LIFE-143), a clause (LIFE-143.2), a case, or words to look for (liveness)",
+    )
+    completing = commands.add_parser("completion", help="print completion for a shell")
+    completing.add_argument("shell", choices=["bash", "zsh", "tcsh"])
+    return parser
+
+
+def _add_run(commands: Any) -> None:
+    """`run`: what is run, on what; and how (`_add_pace`), and what is kept of it."""
+    further = "every further option goes to pytest: -x, -q, --junitxml=..."
+    running: argparse.ArgumentParser = commands.add_parser(
+        "run", help="run the cases", epilog=further
+    )
+    _add_selection(running, level="must")
+    running.add_argument("--kubelet", help="refkubelet, refkubelet-process or a path")
+    running.add_argument("--runtime", help="fake, fake-socket, containerd or unix:///path.sock")
+    running.add_argument("--containerd-version", help="1.6 (default), 1.7 or 2.1")
+    running.add_argument("--seed", type=int, help="fixes every random choice of a virtual run")
+    running.add_argument("--seeds", help="a virtual run for each of these: 1:20, 3,7")
+    running.add_argument(
+        "--latency",
+        type=float,
+        metavar="FACTOR",
+        help="factor on how long the calls of a virtual run take (default 1; 0: no time)",
+    )
+    _add_pace(running)
+    running.add_argument("--shard", metavar="K/N", help="the K-th of N parts of the chosen cases")
+    running.add_argument("--disable", action="append", metavar="ID", help="report as disabled")
+    running.add_argument("--results", metavar="FILE", help="write each case as JSON lines")
+    running.add_argument(
+        "--traces",
+        choices=["none", "failed", "all"],
+        help="of which cases the result file has what happened (default failed)",
+    )
+    for name, meaning in OPTIONS.items():
+        running.add_argument(name, **meaning)
+    running.add_argument(
+        "--kubernetes-version",
+        metavar="VERSION",
+        help="of the kubelet, if it does not tell: 1.30.3",
+    )
+    running.add_argument("files", nargs="*", metavar="FILE", help="scenarios and modules of cases")
+
+
+def _add_pace(running: argparse.ArgumentParser) -> None:
+    """How many cases at a time, how fast, and which take too long."""
+    running.add_argument(
+        "--jobs",
+        type=int,
+        help="cases at a time in a real run (8), processes of a virtual one (one per processor)",
+    )
+    running.add_argument("--time", help="of a kubelet binary: real (default) or jump")
+    running.add_argument("--speed", metavar="N", help="of a kubelet binary: N times as fast")
+    running.add_argument("--long", action="store_true", help="real runs of cases that last minutes")
+    running.add_argument(
+        "--check-since",
+        action="store_true",
+        help="only the cases that the kubelet is too old for; one that passes is a failure",
+    )
+
+
+def explain(options: argparse.Namespace) -> int:
+    """Print what a rule says, or a case checks, or what is about some words."""
+    # Here, not above: `run` starts earlier without it.
+    from kubelet_conformance.explain import UnknownName, explained
+    from kubelet_conformance.rule_texts import all_rules
+
+    try:
+        print(explained(options.words, all_rules(), all_cases()))
+    except ModuleNotFoundError as error:
+        print(f"kubelet-conformance: {not_installed(error, 'conformance')}", file=sys.stderr)
+        return 2
+    except UnknownName as problem:
+        print(f"kubelet-conformance: {problem}", file=sys.stderr)
+        return EXIT_OPTIONS
+    return 0
+
+
+def print_completion(options: argparse.Namespace) -> int:
+    """Print what makes a shell complete commands and options."""
+    try:
+        import shtab  # of the extra; no other command needs it
+    except ModuleNotFoundError as error:
+        print(f"kubelet-conformance: {not_installed(error, 'conformance')}", file=sys.stderr)
+        return 2
+    parser = command_line()
+    # A file is completed where an option takes one.
+    _complete_files(parser, shtab.FILE)
+    print(shtab.complete(parser, options.shell))
+    return 0
+
+
+def _complete_files(parser: argparse.ArgumentParser, files: Any) -> None:
+    """Tell shtab which words are files, in all commands."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                _complete_files(command, files)
+        elif action.metavar == "FILE" or action.dest in ("kubelet", "files"):
+            action.complete = files  # type: ignore[attr-defined]
+
+
+def of_scenarios(command: str, words: Sequence[str]) -> int:
+    """`check` looks for mistakes in scenarios, `learn` makes one of recorded calls."""
+    # Here, not above: the other commands start earlier without it.
+    from kubelet_conformance.scenarios import commands
+
+    do = commands.check if command == "check" else commands.learn
+    parser = argparse.ArgumentParser(prog=f"kubelet-conformance {command}", description=do.__doc__)
+    (commands.add_check if command == "check" else commands.add_learn)(parser)
+    return do(parser.parse_args(words))
+
+
+def _add_selection(parser: argparse.ArgumentParser, *, level: str) -> None:
+    """Add the options that choose cases; `level` is the default level."""
+    parser.add_argument("--area", action="append", default=[], help="only this area")
+    parser.add_argument("--rule", action="append", default=[], help="rule (BACK-009) or family")
+    parser.add_argument("--id", action="append", default=[], help="only this case")
+    parser.add_argument(
+        "--level",
+        default=level,
+        choices=["must", "should", "detail"],
+        help=f"this level and the stricter ones (default {level})",
+    )
+
+
+def list_cases(options: argparse.Namespace) -> int:
+    """Print ID, level, rules, needed features and title of the chosen cases."""
+    selection = Selection(
+        ids=tuple(options.id),
+        areas=tuple(options.area),
+        rules=tuple(options.rule),
+        level=Level[options.level.upper()],
+    )
+    try:
+        cases = select(all_cases(), selection)
+    except ModuleNotFoundError as error:
+        print(f"kubelet-conformance: {not_installed(error, 'conformance')}", file=sys.stderr)
+        return 2
+    except SelectionError as problem:
+        print(f"kubelet-conformance: {problem}", file=sys.stderr)
+        return 4
+    for case in cases:
+        needs = ",".join(sorted(feature.name.lower() for feature in case.needs))
+        print(f"{case.area}/{case.id}  {case.level.name}  {','.join(case.rules)}  [{needs}]")
+        print(f"    {case.title}")
+    print(f"{len(cases)} case{'' if len(cases) == 1 else 's'}")
+    return 0
+
+
+def run(words: Sequence[str]) -> int:
+    """Run pytest over the cases with the plugin; returns its exit code."""
+    for name in ("pytest", "pytest_asyncio", "pytest_timeout", "rich", "lightkube"):
+        if find_spec(name) is None:
+            error = ModuleNotFoundError(name=name)
+            print(f"kubelet-conformance: {not_installed(error, 'conformance')}", file=sys.stderr)
+            return 2
+    with many_imports():  # not at the top: `list` goes without them
+        import pytest
+
+        import kubelet_conformance.pytest_plugin  # noqa: F401  # while no garbage is collected
+
+    named = named_files(words)
+    rest = [word for word in words if word not in named]
+    files = in_files(named)
+    if problem := _wrong_files(files):
+        print(problem, file=sys.stderr)
+        return EXIT_OPTIONS
+    # A time-out of CI sends SIGTERM: end as Ctrl-C does, and stop what was started.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Plugins for tests, which cases are not: some import for seconds.
+    without = [f"-pno:{name}" for name in NOT_FOR_CASES]
+    fixed = ["-p", "kubelet_conformance.pytest_plugin", *without]
+    place = ["-c", str(HERE / "pytest.ini"), f"--rootdir={HERE}"]
+    cases = [str(file.absolute()) for file in files] or [str(HERE / "cases")]
+    return int(pytest.main([*fixed, *place, *cases, *rest]))
+
+
+def _wrong_files(files: Sequence[Path]) -> str:
+    """What is wrong with these files, a line for each mistake; "" when nothing is."""
+    missing = [f"kubelet-conformance: {file}: no such file" for file in files if not file.exists()]
+    empty = [
+        f"kubelet-conformance: {file}: a directory without scenarios (*.yaml)"
+        for file in files
+        if file.is_dir()
+    ]
+    if missing or empty:
+        return "\n".join([*missing, *empty])
+    scenarios = [file for file in files if file.suffix in SUFFIXES]
+    if not scenarios:
+        return ""
+    # Here, not above: runs without scenarios start earlier.
+    from kubelet_conformance.scenarios.reading import load_scenarios
+    from kubeobjects.strict.errors import ScriptError
+
+    try:
+        load_scenarios(scenarios)
+    except ScriptError as error:
+        return str(error)
+    return ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""`node.runtime`: the container runtime of the node: faults in its calls, and what happens there
+without the kubelet.
+
+The kubelet calls the runtime through a proxy that records calls and applies fault rules; what a
+case does here goes past the proxy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+from kubecri.v1 import api_pb2 as cri
+
+from kubelet_conformance.harness.expect import Seen
+from kubelet_conformance.harness.image_registry import ImageRegistry
+from kubelet_conformance.harness.node.parts import Parts
+from kubelet_conformance.harness.node.watch import Watch
+from kubelet_conformance.harness.observing.looked import looked_at
+
+
+class NodeRuntime:
+    """The runtime, real or fake. Pods are named as in their manifests."""
+
+    facet: Final = "runtime."
+
+    def __init__(self, parts: Parts, watch: Watch) -> None:
+        self._parts = parts
+        self._watch = watch
+
+    @property
+    def direct(self) -> Any:
+        """The CRI without record and faults (`await node.runtime.direct.call(method, request)`),
+        for calls that no kubelet makes."""
+        return self._parts.runtime.direct
+
+    def pod_name(self, pod: str) -> str:
+        """The name of that pod in the runtime: that of a static pod ends with the node's
+        (SRC-033)."""
+        return self._watch.runtime_name(pod)
+
+    @property
+    def fake(self) -> Any:
+        """The fake runtime itself (fakecri's `FakeCRI`), for what happens to it and for behaviours
+        (Feature.BEHAVIORS). Raises RuntimeError under a real runtime."""
+        return self._parts.runtime.fake
+
+    @property
+    def proxy(self) -> Any:
+        """The proxy before the runtime (fakecri's `RecordingProxy`), for fault rules that choose
+        calls by more than pod and container. Pods have their names in the runtime there."""
+        return self._parts.runtime.target
+
+    def on(self, method: str, *, pod: str | None = None, container: str | None = None) -> Any:
+        """Disturb these calls of the kubelet (Feature.FAULTS): `.fails(code, text, times=)`,
+        `.delays(s)` or `.hangs()` starts a rule, which is a context manager and has `.remove()`.
+        `pod` or `container` None: of all."""
+        return self._parts.runtime.on(method, pod and self._watch.runtime_name(pod), container)
+
+    def away(self) -> AbstractContextManager[object]:
+        """A block in which every call of the kubelet fails with UNAVAILABLE."""
+        every_call: AbstractContextManager[object] = self._parts.runtime.on("*", None, None).fails(
+            "UNAVAILABLE", "runtime is away"
+        )
+        return every_call
+
+    async def registry(self) -> ImageRegistry:
+        """The case's own image registry, which the runtime pulls from (Feature.REGISTRY)."""
+        return await self._parts.runtime.registry()
+
+    async def kill_container(self, container: str, *, pod: str) -> None:
+        """End the running container behind the kubelet's back, with exit code 137
+        (Feature.OUTSIDE_KILL). Raises RuntimeError when it does not run."""
+        await self._parts.runtime.kill_container(self._watch.runtime_name(pod), container)
+
+    async def stop_sandbox(self, pod: str) -> None:
+        """Stop the pod's ready sandbox, and what runs in it, behind the kubelet's back
+        (Feature.OUTSIDE_KILL). Raises RuntimeError when it has none."""
+        await self._parts.runtime.stop_sandbox(self._watch.runtime_name(pod))
+
+    async def forget(self, pod: str, container: str | None = None) -> None:
+        """Remove the containers that the kubelet started for the pod, and its sandboxes, running or
+        not, behind the kubelet's back; with `container` only the containers of that name."""
+        name = self._watch.runtime_name(pod)
+        for call in self._parts.runtime.calls("StartContainer", name, container):
+            removal = cri.RemoveContainerRequest(container_id=call.request.container_id)
+            await self.direct.call("RemoveContainer", removal)
+        for call in self._parts.runtime.calls("RunPodSandbox", name, None):
+            box = cri.RemovePodSandboxRequest(pod_sandbox_id=call.response.pod_sandbox_id)
+            if container is None:
+                await self.direct.call("RemovePodSandbox", box)
+
+    @looked_at
+    def visits(self, pod: str) -> Sequence[Any]:
+        """The connections to the pod's containers (fakecri's `Visit`), in order; their `time_s` is
+        of the runtime's clock (Feature.POD_SERVERS)."""
+        visits = self._parts.runtime.visits(self._watch.runtime_name(pod))
+        return Seen(visits, self._watch, f"visit to {pod}")

@@ -1,0 +1,99 @@
+"""Snapshots of what can be seen of a kubelet, and the history of its pod statuses.
+
+A refresh reads `/pods` and, where there is one, the API server; it changes nothing. The history
+keeps each status that differs from the one before, with the time it was first seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import groupby
+from typing import Any
+
+from kubelet_conformance.harness.api_server import ApiServer
+from kubelet_conformance.harness.kubelets.base import Kubelet
+from kubelet_conformance.harness.observing.words import describe, state_name
+from simclock import Clock
+
+
+class Snapshots:
+    """What the kubelet and the API server showed at the last refresh, and all pod statuses so far.
+
+    `pods` and `api_pods` are by name, as in the runtime (`web-node` for a static pod); `statuses`
+    has the successive distinct statuses of each pod in `/pods`. `api` None: there is no API server,
+    and the snapshots of it stay empty.
+    """
+
+    def __init__(
+        self, kubelet: Kubelet, api: ApiServer | None, clock: Clock, node_name: str
+    ) -> None:
+        self._kubelet = kubelet
+        self._api = api
+        self._clock = clock
+        self._node_name = node_name
+        self.asked = False
+        """Whether somebody has asked for what only the kubelet shows, since it was set to False."""
+        self._pods: dict[str, dict[str, Any]] = {}
+        self.api_pods: dict[str, dict[str, Any]] = {}
+        self.events: list[dict[str, Any]] = []
+        self.node: dict[str, Any] = {}
+        self._statuses: dict[str, list[dict[str, Any]]] = {}
+        self.history: list[tuple[float, str, dict[str, Any]]] = []
+        self._revision = -1  # of the API server's objects when they were looked at
+
+    @property
+    def pods(self) -> dict[str, dict[str, Any]]:
+        self.asked = True
+        return self._pods
+
+    @property
+    def statuses(self) -> dict[str, list[dict[str, Any]]]:
+        self.asked = True
+        return self._statuses
+
+    async def refresh(self) -> None:
+        """Look again. Raises KubeletDied."""
+        self._pods = {p["metadata"]["name"]: p for p in await self._kubelet.pods()}
+        for name in sorted(self._pods):
+            self._note(name, self._pods[name].get("status") or {})
+        if self._api is not None and self._api.revision != self._revision:
+            self._revision = self._api.revision
+            self.api_pods = self._api.pods()
+            self.events = self._api.events()
+            self.node = self._api.node(self._node_name)
+
+    def _note(self, name: str, status: dict[str, Any]) -> None:
+        statuses = self._statuses.setdefault(name, [])
+        if not statuses or statuses[-1] != status:
+            statuses.append(status)
+            self.history.append((self._clock.monotonic_s(), name, status))
+
+    def states(self, pod: str, container: str) -> list[str]:
+        """Successive distinct states of one container, init containers included."""
+        named = [
+            state_name(entry.get("state") or {})
+            for status in self.statuses.get(pod, [])
+            for kind in ("containerStatuses", "initContainerStatuses")
+            for entry in status.get(kind) or []
+            if entry["name"] == container
+        ]
+        return [state for state, _ in groupby(named)]
+
+    def phases(self, pod: str) -> list[str]:
+        """Successive distinct phases of one pod."""
+        named = [str(status.get("phase", "")) for status in self.statuses.get(pod, [])]
+        return [phase for phase, _ in groupby(named)]
+
+    def status_lines(self, start_s: float) -> list[str]:
+        """The statuses of all pods, one line each, with the seconds since `start_s`."""
+        return [f"{at_s - start_s:9.3f} {name} {describe(st)}" for at_s, name, st in self.history]
+
+
+def container_status(pod: Mapping[str, Any] | None, name: str) -> dict[str, Any]:
+    """The status of a container of any kind in a pod object; {} when there is none, or no pod."""
+    status = (pod or {}).get("status") or {}
+    for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        for entry in status.get(kind) or []:
+            if entry["name"] == name:
+                return dict(entry)
+    return {}

@@ -1,0 +1,221 @@
+"""Kubelet programs in warped time (`--time jump`, `--speed N`): each case in a time of its own.
+
+The cases run in some processes at a time, one after the other in each, so that no kubelet waits for
+the work of another case. A process has an asyncio loop and a clock page for each case; the kubelet,
+the fake runtime, the fake API server and the case live in that time (`timewarp`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing  # noqa: TID251  # whole cases run elsewhere, with their whole time
+import os
+import signal
+import struct
+import warnings
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import replace
+from multiprocessing.connection import Connection, wait  # noqa: TID251
+from pathlib import Path
+from typing import Any, Final
+
+from kubelet_conformance.features import Feature
+from kubelet_conformance.harness.expect import expect
+from kubelet_conformance.harness.kubelets.base import DEVICE_PLUGINS, LOG_LINKS
+from kubelet_conformance.harness.machines import mounting
+from kubelet_conformance.harness.node import Node
+from kubelet_conformance.harness.runs.case_run import REAL_CLOCK, Outcome, Result, run_case
+from kubelet_conformance.harness.runs.choice import Choice, EnvironmentProblem
+from kubelet_conformance.harness.runs.garbage import collect_less
+from kubelet_conformance.registry import Case, Level
+
+END_WITHIN_S: Final = 60.0
+"""Real seconds for the cases that still run when no further result is wanted: they stop their
+kubelets and undo their mounts."""
+TICKET: Final = struct.Struct("=i")
+MINUTE_S: Final = 60.0
+RELISTS: Final = 50
+"""A kubelet lists its sandboxes once a second (PLEG-001)."""
+DISK_BYTES: Final = 8 << 30
+DISK_INODES: Final = 1 << 14
+"""Of the file system in memory that holds the directory of a case. Pods of cases request up to
+3 GiB of storage."""
+USED: Final = 500
+"""One part of so many is used."""
+MINUTE_WITHIN_S: Final = 240.0
+"""Real seconds; about one on an idle machine, and eight minutes for a time that never jumps."""
+
+
+async def _minute(node: Node) -> None:
+    """A minute of the case is one of the kubelet, and takes less in reality."""
+    before = node.count("ListPodSandbox")
+    real_s = REAL_CLOCK.monotonic_s()
+    await node.run_for(MINUTE_S)
+    real_s = REAL_CLOCK.monotonic_s() - real_s
+    relists = node.count("ListPodSandbox") - before
+    expect(node, relists >= RELISTS, f"{RELISTS} relists or more in a minute", f"{relists} relists")
+    expect(node, real_s <= MINUTE_WITHIN_S, f"a minute in {MINUTE_WITHIN_S:g} s", f"{real_s:.1f} s")
+
+
+SELF_TEST: Final = Case(
+    id="a-minute-passes",
+    area="harness",
+    title="The kubelet lives in the time of its case.",
+    rules=(),
+    level=Level.MUST,
+    needs=frozenset(),
+    body=_minute,
+)
+
+
+def require_warped_kubelet(choice: Choice) -> None:
+    """Run the kubelet for a minute of its time. Raises EnvironmentProblem when it does not start or
+    does not live in that time: every case would fail for that."""
+    with closing(run_warped_cases([SELF_TEST], choice, 1)) as results:
+        result = next(results)
+    if result.outcome is Outcome.ERROR:
+        raise EnvironmentProblem(f"--kubelet {choice.kubelet}: {result.detail.strip()}")
+    if result.outcome is not Outcome.PASSED:
+        raise EnvironmentProblem(
+            f"--kubelet {choice.kubelet}: wanted a kubelet that runs in warped time, takes "
+            f"--config and answers on its healthz and its read-only port; {result.detail.strip()}"
+        )
+
+
+def run_warped_cases(
+    cases: Sequence[Case], choice: Choice, count: int
+) -> Generator[Result, None, None]:
+    """Run the cases in `count` processes; yields the results as they come. The cases of a process
+    that dies are errors."""
+    context = multiprocessing.get_context("fork")
+    tickets, sold = os.pipe()
+    # Those that take longest come first, so that no process has one of them left for itself.
+    order = sorted(range(len(cases)), key=lambda n: Feature.VIRTUAL_TIME not in cases[n].needs)
+    os.write(sold, b"".join(TICKET.pack(number) for number in order))
+    os.close(sold)
+    workers: dict[Connection, Any] = {}
+    try:
+        for _ in range(min(count, len(cases))):
+            results, sender = context.Pipe(duplex=False)
+            work = (cases, choice, tickets, sender)
+            worker = context.Process(target=_work, args=work, daemon=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # see processes.py
+                worker.start()
+            sender.close()
+            workers[results] = worker
+        yield from _results(cases, workers)
+    finally:
+        os.close(tickets)
+        for worker in workers.values():
+            worker.terminate()
+        for worker in workers.values():
+            worker.join(END_WITHIN_S)
+            worker.kill()
+            worker.join()
+
+
+def _results(
+    cases: Sequence[Case], workers: dict[Connection, Any]
+) -> Generator[Result, None, None]:
+    """The results as they come, in the end errors for the cases whose process has died."""
+    waiting = dict(enumerate(cases))
+    open_ends = list(workers)
+    while open_ends:
+        for end in wait(open_ends):
+            assert isinstance(end, Connection)
+            try:
+                number, result = end.recv()
+            except EOFError:
+                open_ends.remove(end)
+                continue
+            yield replace(result, case=waiting.pop(number))
+    for case in waiting.values():
+        yield Result(case, Outcome.ERROR, "the process that ran it has ended")
+
+
+def _work(cases: Sequence[Case], choice: Choice, tickets: int, results: Connection) -> None:
+    """Run the cases whose numbers are drawn from `tickets`, until there are none left."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that reports
+    collect_less()
+    own_mounts = _own_mounts()
+    try:
+        while ticket := os.read(tickets, TICKET.size):
+            (number,) = TICKET.unpack(ticket)
+            result = run_warped_case(cases[number], choice, own_mounts)
+            results.send((number, replace(result, case=None)))  # type: ignore[arg-type]
+    except (BrokenPipeError, asyncio.CancelledError):
+        return
+
+
+def _own_mounts() -> bool:
+    """Give this process a mount namespace of its own, if it may have one: kubelets then see no
+    mounts of other cases, and none is left behind.
+
+    In it the directories that all kubelets of a machine share are its own, too. Kubelets remove the
+    links to logs of others that lead nowhere, and those of other processes lead to mounts that they
+    do not see; and all of them remove and make the same socket for device plugins."""
+    try:
+        mounting.own_namespace()
+        for place in (LOG_LINKS, DEVICE_PLUGINS):
+            place.mkdir(parents=True, exist_ok=True)
+            mounting.mount_memory(place)
+    except OSError:
+        return False
+    return True
+
+
+def run_warped_case(case: Case, choice: Choice, own_mounts: bool = False) -> Result:
+    """Run one case on a new loop, in a new time. SIGTERM ends it, with its clean-up; a second one
+    changes nothing: a clean-up that is cut off would leave a kubelet behind.
+
+    `own_mounts`: whether nobody else sees what this process mounts. Then the directory of the case
+    is a file system in memory: kubelets write and sync many small files."""
+    from simclock.timewarp import TimePage, WarpedLoop
+
+    with closing(TimePage.create(choice.speed)) as page:
+        with asyncio.Runner(loop_factory=lambda: WarpedLoop(page)) as runner:
+            return runner.run(_case(case, choice, own_mounts))
+
+
+async def _case(case: Case, choice: Choice, own_mounts: bool) -> Result:
+    # Here, not above: the processes must be forked before gRPC has threads.
+    from kubelet_conformance.harness.runs.real import case_directory, real_environment
+
+    task = asyncio.current_task()
+    assert task is not None
+    signals: list[int] = []
+
+    def end() -> None:
+        if not signals:
+            signals.append(signal.SIGTERM)
+            task.cancel()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)
+    async with real_environment(choice) as environment:
+        with in_memory(environment.shared) if own_mounts else nullcontext():
+            async with case_directory(environment.shared) as directory:
+                return await run_case(case, environment.parts, directory, choice.traces)
+
+
+@contextmanager
+def in_memory(place: Path) -> Iterator[None]:
+    """A file system in memory at that directory, until the block ends. A part of its bytes and of
+    its inodes is used (USED), so that a threshold of 99.9 % is met on it, as on any disk.
+
+    It is shared: kubelets bind a root directory that is not once more to its own place. cAdvisor
+    calls a file system in memory by the place where it is mounted, so that a kubelet which starts
+    again would find one disk under two names, and by chance take it for two (docs/found.md)."""
+    mounting.mount_memory(place, f"mode=755,size={DISK_BYTES},nr_inodes={DISK_INODES}")
+    try:
+        mounting.make_shared(place)
+        used = place / "used"
+        used.mkdir()
+        with (used / "bytes").open("wb") as file:  # faster than to write so many
+            os.posix_fallocate(file.fileno(), 0, DISK_BYTES // USED)
+        for number in range(DISK_INODES // USED):
+            (used / str(number)).touch()
+        yield
+    finally:
+        mounting.unmount(place)

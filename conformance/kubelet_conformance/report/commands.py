@@ -1,0 +1,213 @@
+"""`kubelet-conformance report`, `show`, `diff` and `matrix`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from fakecri.recording.recorded import RecordError
+from kubelet_conformance.report import pages, tables
+from kubelet_conformance.report.compare import Slack
+from kubelet_conformance.report.differences import CaseDifference, differences, lines
+from kubelet_conformance.report.showing import recorded_trace
+from kubelet_conformance.results_file import ResultsError, RunFile, read
+from kubelet_conformance.results_schema import CaseLine, schema
+from kubelet_conformance.rule_texts import all_rules
+from kubelet_conformance.traces.entries import Trace
+
+COMMANDS: Final = ("report", "show", "diff", "matrix")
+EXIT_MISTAKES: Final = 2
+EXACT: Final = Slack(1.0, 0.001)
+
+
+def add_report(parser: argparse.ArgumentParser) -> None:
+    """Add the words of `report`."""
+    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="a result file")
+    parser.add_argument(
+        *("-o", "--output"),
+        type=Path,
+        metavar="FILE",
+        help="the page; by default the result file's name with .html",
+    )
+    parser.add_argument("--schema", action="store_true", help="print the schema of result files")
+
+
+def add_show(parser: argparse.ArgumentParser) -> None:
+    """Add the words of `show`."""
+    parser.add_argument(
+        "record",
+        type=Path,
+        metavar="FILE",
+        help="JSON lines of fakecri proxy --record, or the folder of a recorded run",
+    )
+    parser.add_argument(
+        *("-o", "--output"),
+        type=Path,
+        metavar="FILE",
+        help="the page; by default the file's name with .html",
+    )
+
+
+def add_diff(parser: argparse.ArgumentParser) -> None:
+    """Add the words of `diff`."""
+    parser.add_argument("a", type=Path, metavar="A", help="a result file")
+    parser.add_argument("b", type=Path, metavar="B", help="another one")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page, side by side")
+    parser.add_argument(
+        "--exact",
+        action="store_true",
+        help="tell of each wait that differs by more than a millisecond; by default of those that "
+        "two right kubelets do not have",
+    )
+
+
+def add_matrix(parser: argparse.ArgumentParser) -> None:
+    """Add the words of `matrix`."""
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="result files")
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--markdown", action="store_true", help="print Markdown")
+    forms.add_argument("--html", type=Path, metavar="FILE", help="write a page")
+
+
+def main(command: str, words: Sequence[str]) -> int:
+    """Exit codes: 0 done; 1 of `diff`: something differs; 2 a file cannot be read or written."""
+    do, add = {
+        "report": (report, add_report),
+        "show": (show, add_show),
+        "diff": (diff, add_diff),
+        "matrix": (matrix, add_matrix),
+    }[command]
+    parser = argparse.ArgumentParser(prog=f"kubelet-conformance {command}", description=do.__doc__)
+    add(parser)
+    options = parser.parse_args(words)
+    try:
+        return do(options)
+    except (ResultsError, RecordError) as problem:
+        return _mistake(str(problem))
+    except OSError as problem:
+        return _mistake(f"cannot write {problem.filename}: {(problem.strerror or '').lower()}")
+
+
+def _mistake(text: str) -> int:
+    print(f"kubelet-conformance: {text}", file=sys.stderr)
+    return EXIT_MISTAKES
+
+
+def report(options: argparse.Namespace) -> int:
+    """Make a page of a result file: one file, to be opened by a browser."""
+    if options.schema:
+        print(json.dumps(schema(), indent=1))
+        return 0
+    if options.file is None:
+        return _mistake("report: wanted a result file, or --schema")
+    run = read(options.file)
+    text = pages.run_page(
+        head=run.head,
+        runtime=run.runtime,
+        end=run.end,
+        cases=run.cases,
+        traces=lambda case: _trace_json(run, case),
+        rules=_rules(),
+    )
+    if run.cut:
+        print(f"{options.file}: its last line is not whole and left out", file=sys.stderr)
+    return _written(options.output or options.file.with_suffix(".html"), text)
+
+
+def _rules() -> Mapping[str, str]:
+    return {rule.id: rule.text for rule in all_rules().values()}
+
+
+class _RawTrace(msgspec.Struct):
+    """The line of a trace, whose trace stays as it is."""
+
+    trace: msgspec.Raw
+
+
+def _trace_json(run: RunFile, case: CaseLine) -> bytes | None:
+    """The trace as it stands in the file."""
+    raw = run.raw_trace(case)
+    return None if raw is None else bytes(msgspec.json.decode(raw, type=_RawTrace).trace)
+
+
+def show(options: argparse.Namespace) -> int:
+    """Make a page with the timeline of recorded calls."""
+    trace = recorded_trace(options.record)
+    if not trace.entries:
+        return _mistake(f"{options.record}: no calls in it")
+    path: Path = options.record
+    beside = path / f"{path.name}.html" if path.is_dir() else path.with_suffix(".html")
+    return _written(options.output or beside, pages.show_page(_title(path), _json(trace)))
+
+
+def _title(path: Path) -> str:
+    """The last two words of the place of a recording: `s02/api`."""
+    return "/".join(path.absolute().parts[-2:])
+
+
+def _json(trace: Trace) -> bytes:
+    return msgspec.json.encode(trace)
+
+
+def diff(options: argparse.Namespace) -> int:
+    """Say what differs between two runs: the first call of each case that does, and verdicts."""
+    a, b = read(options.a), read(options.b)
+    diffs = list(differences(a, b, EXACT if options.exact else Slack()))
+    for line in lines(a, b, diffs):
+        print(line)
+    if options.html:
+        _written(options.html, _diff_page(a, b, diffs))
+    return 1 if any(diff.pairs or diff.verdicts_differ for diff in diffs) else 0
+
+
+def _diff_page(a: RunFile, b: RunFile, found: Sequence[CaseDifference]) -> str:
+    by_id = {d.id: d for d in found}
+
+    def traces(name: str) -> tuple[bytes, bytes]:
+        diff = by_id[name]
+        return _trace_json(a, diff.a) or b"{}", _trace_json(b, diff.b) or b"{}"
+
+    return pages.diff_page(
+        names=(f"{a.title} ({a.path.name})", f"{b.title} ({b.path.name})"),
+        verdicts=[(d.id, d.a.verdict, d.b.verdict) for d in found if d.verdicts_differ],
+        cases=[(d.id, d.pairs) for d in found if d.pairs],
+        traces=traces,
+    )
+
+
+def matrix(options: argparse.Namespace) -> int:
+    """Show how the runs ended, areas by products."""
+    columns = _columns([read(file) for file in options.files])
+    if options.html:
+        return _written(options.html, pages.matrix_page(columns))
+    form = tables.markdown_table if options.markdown else tables.text_table
+    print(form(*tables.matrix(columns)))
+    heads, rows = tables.differing(columns)
+    if rows:
+        print(f"\n{form(heads, rows)}")
+    return 0
+
+
+def _columns(runs: Sequence[RunFile]) -> list[tables.Column]:
+    """The runs as columns; those of the same products have the names of their files, too."""
+    titles = [run.title for run in runs]
+    columns = [tables.Column(run.title, run.worst()) for run in runs]
+    return [
+        replace(column, name=f"{column.name} ({run.path.stem})")
+        if titles.count(column.name) > 1
+        else column
+        for column, run in zip(columns, runs, strict=True)
+    ]
+
+
+def _written(path: Path, text: str) -> int:
+    path.write_text(text, encoding="utf-8")
+    print(path)
+    return 0

@@ -1,0 +1,131 @@
+"""Makes a conformance case of a scenario: what it needs of kubelet, runtime and node follows from
+its words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from msgspec import UNSET
+
+from kubelet_conformance.features import Feature
+from kubelet_conformance.registry import Case, Level
+from kubelet_conformance.scenarios.files import AREA, is_shipped
+from kubelet_conformance.scenarios.shape.conditions import Condition
+from kubelet_conformance.scenarios.shape.scenario import Scenario
+from kubelet_conformance.scenarios.shape.steps import FAKE_ONLY, Step
+from kubelet_conformance.scenarios.shape.walk import conditions_of, lasts_s
+
+if TYPE_CHECKING:
+    from kubelet_conformance.harness.node import Node
+
+LONG_S: Final = 100.0
+"""A run that takes longer is one for virtual time, or `--long`."""
+_API: Final = frozenset(
+    {
+        *("create", "delete", "patch", "vanish", "create_object", "delete_object", "patch_node"),
+        *("delete_node", "api", "api_fault"),
+    }
+)
+_STEP_NEEDS: Final = {
+    **dict.fromkeys(_API, Feature.API),
+    "kubelet": Feature.RESTART,
+    "fault": Feature.FAULTS,
+    "behave": Feature.BEHAVIORS,
+    "pulls": Feature.BEHAVIORS,
+    "exit": Feature.BEHAVIORS,
+    "kill": Feature.OUTSIDE_KILL,
+    "drop": Feature.OUTSIDE_KILL,
+    "stop_sandbox": Feature.OUTSIDE_KILL,
+    "kill_sandbox": Feature.BEHAVIORS,
+    "reboot": Feature.BEHAVIORS,
+    "machine": Feature.NODE_RESOURCES,
+    "disks": Feature.NODE_RESOURCES,
+    "oom": Feature.NODE_RESOURCES,
+    "kernel_says": Feature.NODE_RESOURCES,
+    "shutdown": Feature.SHUTDOWN,
+}
+_CONDITION_NEEDS: Final = {
+    "requests": Feature.API,
+    "event": Feature.API,
+    "node": Feature.API,
+    "cgroup": Feature.CGROUPS,
+    "shutdown": Feature.SHUTDOWN,
+}
+
+
+def case_of(scenario: Scenario, file: Path) -> Case:
+    """The case that plays the scenario of that file."""
+
+    async def body(node: Node) -> None:
+        # Here, not above: cases are listed faster without what plays them.
+        from kubelet_conformance.scenarios.play.playing import Player
+
+        await Player(scenario, node).play()
+
+    return Case(
+        id=scenario.id,
+        area=AREA,
+        title=scenario.title,
+        rules=scenario.rules,
+        level=Level[scenario.level.upper()],
+        needs=needs_of(scenario),
+        body=body,
+        node_config={} if scenario.kubelet is UNSET else scenario.kubelet,
+        machine={} if scenario.node is UNSET else scenario.node.words(),
+        since=None if scenario.since is UNSET else scenario.since,
+        bugs=scenario.bugs,
+        module=str(file),
+        line=_line(scenario),
+        file="" if is_shipped(file) else str(file),
+    )
+
+
+def _line(scenario: Scenario) -> int:
+    place = scenario.__dict__.get("place")
+    return place.node.line if place else 0
+
+
+def needs_of(scenario: Scenario) -> frozenset[Feature]:
+    """The features that the words of a scenario need, and those that it names."""
+    features = set(scenario.needs)
+    programmed = scenario.programmed
+    if scenario.node is not UNSET:
+        features.add(Feature.NODE_RESOURCES)
+    if programmed.behaviors or programmed.registry is not UNSET:
+        features.add(Feature.BEHAVIORS)
+    if any(pod.needs_fake for pod in scenario.pods.values()):
+        features.add(Feature.BEHAVIORS)
+    for step in scenario.steps:
+        features |= _of_step(step)
+    faults = [*programmed.faults, *(s.fault for s in scenario.steps if s.fault is not UNSET)]
+    if faults:
+        features.add(Feature.FAULTS)
+    if any(fault.action in FAKE_ONLY for fault in faults):
+        features.add(Feature.BEHAVIORS)
+    for condition in conditions_of(scenario):
+        features |= _of_condition(condition)
+    if lasts_s(scenario) > LONG_S:
+        features.add(Feature.VIRTUAL_TIME)
+    return frozenset(features)
+
+
+def _of_step(step: Step) -> set[Feature]:
+    features = {_STEP_NEEDS[step.word]} if step.word in _STEP_NEEDS else set()
+    if step.word == "runtime":
+        away = step.runtime in ("away", "back")
+        features.add(Feature.FAULTS if away else Feature.BEHAVIORS)
+    if step.word in ("reboot", "disks"):
+        features.add(Feature.RESTART)
+    return features
+
+
+def _of_condition(condition: Condition) -> set[Feature]:
+    features = {_CONDITION_NEEDS[condition.kind]} if condition.kind in _CONDITION_NEEDS else set()
+    if getattr(condition.what, "source", "") == "api":
+        features.add(Feature.API)
+    if condition.gap is not UNSET:
+        ends = (condition.gap.start, condition.gap.end)
+        if any(moment.request is not UNSET for moment in ends):
+            features.add(Feature.API)
+    return features

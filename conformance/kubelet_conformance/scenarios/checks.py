@@ -1,0 +1,224 @@
+"""Finds what cannot be right in a scenario although each of its words is: names that nothing has,
+pods that no step makes, rules that cannot act, expectations that hold whatever happens."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from msgspec import UNSET
+
+from fakekubeapi.errors import StatusError
+from fakekubeapi.requests.shapes import check_shape, require_known_fields
+from kubelet_conformance.scenarios.shape.conditions import PodShown
+from kubelet_conformance.scenarios.shape.pods import KINDS, container_names
+from kubelet_conformance.scenarios.shape.scenario import Scenario
+from kubelet_conformance.scenarios.shape.steps import Step, made_by, sources_of
+from kubelet_conformance.scenarios.shape.walk import conditions_of
+from kubeobjects.schema.messages import message
+from kubeobjects.strict.errors import ScriptError, did_you_mean
+from kubeobjects.strict.reader import Placed, Strict
+
+_BARE: Final = ("remove", "vanish", "stop_sandbox", "kill_sandbox")
+"""Steps whose argument is a pod."""
+_MARKS: Final = ("since", "until", "mark")
+
+
+def mistakes(scenario: Scenario) -> Iterator[ScriptError]:
+    """All mistakes, each with its place."""
+    yield from _manifests(scenario)
+    yield from _pods(scenario)
+    yield from _names(scenario)
+    yield from _marks(scenario)
+    yield from _labels(scenario)
+    yield from _kubelet_states(scenario)
+    yield from _empty_expectations(scenario)
+    yield from _rules(scenario)
+
+
+def _manifests(scenario: Scenario) -> Iterator[ScriptError]:
+    """What is no pod."""
+    for key, pod in scenario.pods.items():
+        try:
+            manifest = pod.manifest(key)
+            check_shape(manifest, message("core.v1.Pod"))
+            require_known_fields(manifest, message("core.v1.Pod"))
+        except StatusError as error:
+            yield pod.error(str(error))
+
+
+def _pods(scenario: Scenario) -> Iterator[ScriptError]:
+    """Pods that nothing makes, or that are made twice in ways that exclude each other."""
+    sources: dict[str, str] = {}
+    for step in scenario.steps:
+        key, source = made_by(step)
+        if key and sources.setdefault(key, source) != source:
+            yield step.error(f"pod {key!r} is both a static one and one of the API")
+    has_files = any(s.write_file is not UNSET and s.write_file.pod is UNSET for s in scenario.steps)
+    for key, pod in scenario.pods.items():
+        if key not in sources and not has_files:
+            yield pod.error("no step makes this pod: wanted a step `apply` or `create` with it")
+
+
+def _names(scenario: Scenario) -> Iterator[ScriptError]:
+    """Pods and containers that there are not."""
+    for step in scenario.steps:
+        for place, key, container in _asked_in_step(step):
+            yield from _unknown(scenario, place, key, container)
+    for condition in conditions_of(scenario):
+        for place, key, container in _asked(condition):
+            yield from _unknown(scenario, place, key, container)
+
+
+def _unknown(scenario: Scenario, place: Placed, key: str, container: Any) -> Iterator[ScriptError]:
+    if key not in scenario.pods:
+        pod_keys = ", ".join(scenario.pods) or "none"
+        hint = did_you_mean(key, scenario.pods)
+        yield place.error(f"no pod {key!r} in `pods`, which has: {pod_keys}{hint}")
+    elif container is not UNSET and container not in (names := _containers(scenario, key)):
+        hint = did_you_mean(container, names)
+        yield place.error(f"no container {container!r} in pod {key}: {', '.join(names)}{hint}")
+
+
+def _containers(scenario: Scenario, key: str) -> list[str]:
+    """The containers that a pod has at some time."""
+    names = list(container_names(scenario.pods[key].manifest(key)))
+    for step in scenario.steps:
+        change = getattr(step.argument, "set", UNSET)
+        if getattr(step.argument, "pod", "") == key and change is not UNSET:
+            spec = change.get("spec") or {}
+            for kind in (*KINDS, "ephemeralContainers"):
+                names += [c["name"] for c in spec.get(kind) or [] if "name" in c]
+    return names
+
+
+def _asked_in_step(step: Step) -> Iterator[tuple[Placed, str, Any]]:
+    """The pods and containers that a step names."""
+    argument = step.argument
+    if step.word in _BARE or (
+        step.word in ("apply", "create", "delete") and isinstance(argument, str)
+    ):
+        yield step, argument, UNSET
+    elif step.word not in ("fault", "behave", "api_fault", "wait", "expect"):
+        key = getattr(argument, "pod", UNSET)
+        if key is not UNSET:
+            yield argument, key, getattr(argument, "container", UNSET)
+
+
+def _asked(what: Any) -> Iterator[tuple[Placed, str, Any]]:
+    """The pods and containers that a condition names, at any depth."""
+    if isinstance(what, PodShown):
+        yield what, what.name, UNSET
+    elif isinstance(what, Placed):
+        key = getattr(what, "pod", UNSET)
+        if isinstance(key, str):
+            yield what, key, getattr(what, "container", getattr(what, "name", UNSET))
+        for value in what.given().values():
+            yield from _asked(value)
+    elif isinstance(what, tuple):
+        for part in what:
+            yield from _asked(part)
+
+
+def _marks(scenario: Scenario) -> Iterator[ScriptError]:
+    """Marks that are not set before."""
+    every = {step.mark for step in scenario.steps if step.mark is not UNSET}
+    marks: set[str] = set()
+    for step in scenario.steps:
+        if step.mark is not UNSET:
+            marks.add(step.mark)
+        for part in (step.wait, step.expect):
+            yield from _unset_marks(part, marks)
+    yield from _unset_marks((*scenario.expect, *scenario.never), every)
+
+
+def _unset_marks(what: Any, known: set[str]) -> Iterator[ScriptError]:
+    if isinstance(what, Placed):
+        for name in _MARKS:
+            mark = getattr(what, name, UNSET)
+            if isinstance(mark, str) and mark not in known:
+                hint = did_you_mean(mark, known)
+                yield what.error(f"{name}: no step before sets a mark {mark!r}{hint}")
+        for value in what.given().values():
+            yield from _unset_marks(value, known)
+    elif isinstance(what, tuple):
+        for part in what:
+            yield from _unset_marks(part, known)
+
+
+def _labels(scenario: Scenario) -> Iterator[ScriptError]:
+    """Faults that are ended without having begun."""
+    labels = {f.label for f in scenario.programmed.faults if f.label is not UNSET}
+    for step in scenario.steps:
+        label = getattr(step.argument, "label", UNSET)
+        if label is not UNSET:
+            labels.add(label)
+        for word in ("release", "end"):
+            ended = getattr(step, word)
+            if ended is not UNSET and ended not in labels:
+                hint = did_you_mean(ended, labels)
+                yield step.error(f"{word}: no fault before has the label {ended!r}{hint}")
+
+
+def _kubelet_states(scenario: Scenario) -> Iterator[ScriptError]:
+    """Starts of a kubelet that runs, and stops of one that does not."""
+    runs = True
+    for step in scenario.steps:
+        if step.kubelet is UNSET:
+            continue
+        argument = step.kubelet
+        word = argument if isinstance(argument, str) else argument.do
+        if runs is (word == "start"):
+            yield step.error(f"kubelet: {word}: it {'runs already' if runs else 'does not run'}")
+        refused = not isinstance(argument, str) and argument.refused is not UNSET
+        runs = word in ("start", "restart") and not refused
+
+
+def _empty_expectations(scenario: Scenario) -> Iterator[ScriptError]:
+    """Expectations that hold whatever happens, and those that would fail without a sentence."""
+    expected = [s.expect for s in scenario.steps if s.expect is not UNSET] + [*scenario.expect]
+    refused = any(
+        isinstance(s.kubelet, Strict) and s.kubelet.refused is not UNSET for s in scenario.steps
+    )
+    if not expected and not scenario.never and not refused:
+        yield scenario.error("nothing is expected: wanted `expect` or `never`")
+    for goal in expected:
+        if not goal.says:
+            yield goal.error("key 'says' is missing, wanted the sentence that a failure prints")
+    for part in conditions_of(scenario):
+        count = getattr(part.what, "count", UNSET)
+        if count is not UNSET and count.holds(0) and count.high == math.inf:
+            yield part.what.error(f"count: {count} holds whatever happens")
+
+
+def _rules(scenario: Scenario) -> Iterator[ScriptError]:
+    """Rules that no pod of the scenario can meet, and faults that do not fit their methods."""
+    programmed = scenario.programmed
+    sources = sources_of(scenario.steps)
+    rules: list[Any] = [*programmed.faults, *programmed.behaviors]
+    rules += [step.argument for step in scenario.steps if step.word in ("fault", "behave")]
+    for rule in rules:
+        # Here, not above: only scenarios with rules need a runtime to be read.
+        from kubelet_conformance.scenarios.fault_checks import cannot_act
+
+        yield from cannot_act(rule)
+        if rule.pod is UNSET:
+            continue
+        names = {
+            key: str(pod.manifest(key)["metadata"]["name"]) for key, pod in scenario.pods.items()
+        }
+        met = [k for k, name in names.items() if _meets(rule.pod, k, name, sources.get(k, ""))]
+        if not met:
+            yield rule.error(f"pod: {rule.pod!r} fits no pod of the scenario")
+        elif rule.container is not UNSET:
+            inner = [name for key in met for name in _containers(scenario, key)]
+            if not any(fnmatchcase(name, rule.container) for name in inner):
+                yield rule.error(f"container: {rule.container!r} fits none of {', '.join(inner)}")
+
+
+def _meets(pattern: str, key: str, name: str, source: str) -> bool:
+    """Whether a rule for that pod meets the pod: its key, or a pattern of its name."""
+    in_runtime = f"{name}-node" if source == "static" else name
+    return pattern == key or fnmatchcase(in_runtime, pattern)

@@ -1,0 +1,167 @@
+"""The steps that concern the node: kubelet, runtime, containers, machine, API server."""
+
+from __future__ import annotations
+
+import shutil
+
+from msgspec import UNSET
+
+from kubelet_conformance.harness.expect import failure
+from kubelet_conformance.scenarios.look.node import path_of
+from kubelet_conformance.scenarios.look.view import View
+from kubelet_conformance.scenarios.play.programming import Programmer
+from kubelet_conformance.scenarios.shape.ranges import Wording
+from kubelet_conformance.scenarios.shape.steps import (
+    ApiFault,
+    DropContainers,
+    EndContainer,
+    ExitContainer,
+    Kubelet,
+    Machine,
+    NodeFile,
+)
+
+API_DOWN = "api: down"
+AWAY = "runtime: away"
+
+
+class NodeSteps:
+    """What a scenario does with its node."""
+
+    def __init__(self, view: View, programmer: Programmer) -> None:
+        self._view = view
+        self._node = view.node
+        self._programmer = programmer
+        self._kubelet_runs = True
+
+    # --- kubelet ----------------------------------------------------------------------------
+
+    async def kubelet(self, given: Kubelet | str) -> None:
+        step = Kubelet(do=given) if isinstance(given, str) else given  # type: ignore[arg-type]
+        config = {} if step.set is UNSET else step.set
+        kubelet = self._node.kubelet
+        if step.refused is not UNSET:
+            self._kubelet_runs = False
+            error_text = await kubelet.refused_start(**config)
+            wording = Wording(tuple(f"*{text}*" for text in step.refused.texts))
+            if not wording.fits(error_text):
+                raise failure(self._node, f"a kubelet that ends with: {step.refused}", error_text)
+            return
+        match step.do:
+            case "stop":
+                await kubelet.stop()
+            case "kill":
+                await kubelet.kill()
+            case "start":
+                await kubelet.start(**config)
+            case "restart":
+                await kubelet.restart(**config)
+        self._kubelet_runs = step.do in ("start", "restart")
+
+    async def reboot(self, _: bool) -> None:
+        """A kubelet that runs is killed before, and started afterwards."""
+        runs = self._kubelet_runs
+        if runs:
+            await self._node.kubelet.kill()
+        self._node.runtime.fake.reboot()
+        if runs:
+            await self._node.kubelet.start()
+
+    # --- runtime and containers ---------------------------------------------------------------
+
+    async def runtime(self, word: str) -> None:
+        runtime = self._node.runtime
+        match word:
+            case "away":
+                self._programmer.remember(AWAY, runtime.away())
+            case "back":
+                self._programmer.end(AWAY, release=False)
+            case "crash":
+                runtime.fake.crash()
+            case "lose_state":
+                runtime.fake.crash(loses_state=True)
+            case "restart":
+                runtime.fake.restart()
+            case "lose_network":
+                runtime.fake.lose_network()
+            case "network":
+                runtime.fake.restore_network()
+
+    async def exit(self, step: ExitContainer) -> None:
+        pod = self._view.runtime_name(step.pod)
+        self._node.runtime.fake.exit(step.container, pod=pod, code=step.code)
+
+    async def kill(self, step: EndContainer) -> None:
+        await self._node.runtime.kill_container(step.container, pod=self._view.name(step.pod))
+
+    async def drop(self, step: DropContainers) -> None:
+        container = None if step.container is UNSET else step.container
+        await self._node.runtime.forget(self._view.name(step.pod), container)
+
+    async def stop_sandbox(self, key: str) -> None:
+        await self._node.runtime.stop_sandbox(self._view.name(key))
+
+    async def kill_sandbox(self, key: str) -> None:
+        self._node.runtime.fake.kill_sandbox(pod=self._view.runtime_name(key))
+
+    # --- API server -----------------------------------------------------------------------
+
+    async def api(self, word: str) -> None:
+        if word == "down":
+            self._programmer.remember(API_DOWN, self._node.api.fake.down())
+        else:
+            self._programmer.end(API_DOWN, release=False)
+
+    async def api_fault(self, step: ApiFault) -> None:
+        fake = self._node.api.fake
+        method = None if step.on == "*" else step.on
+        times = {} if step.times is UNSET else {"times": step.times}
+        if step.fails is not UNSET:
+            rule = fake.fails(method, step.path, **step.fails.given(), **times)
+        elif step.delays is not UNSET:
+            rule = fake.delays(method, step.path, step.delays.delay_s, **times)
+        else:
+            rule = fake.hangs(method, step.path, **times)
+        if step.label is not UNSET:
+            self._programmer.remember(step.label, rule)
+
+    # --- machine --------------------------------------------------------------------------
+
+    async def machine(self, step: Machine) -> None:
+        machine = self._node.machine
+        if step.memory is not UNSET:
+            machine.leave_memory(step.memory)
+        if step.disk is not UNSET:
+            machine.leave_disk(step.disk, disk=step.of)
+        if step.inodes is not UNSET:
+            machine.leave_inodes(step.inodes, disk=step.of)
+        if step.pids is not UNSET:
+            machine.leave_pids(step.pids)
+
+    async def disks(self, word: str) -> None:
+        await self._node.machine.separate_disks(split=word == "split")
+
+    async def oom(self, _: bool) -> None:
+        self._node.machine.run_out_of_memory()
+
+    async def kernel_says(self, line: str) -> None:
+        self._node.machine.kernel_says(line)
+
+    async def shutdown(self, word: str) -> None:
+        if word == "announce":
+            self._node.machine.shut_down()
+        else:
+            self._node.machine.call_off_shutdown()
+
+    async def file(self, step: NodeFile) -> None:
+        below = path_of(self._view, step)
+        if below is None:
+            raise LookupError(f"the UID of pod {step.pod} is not known")
+        path = self._node.machine.directory(step.at) / below
+        if not step.remove:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("" if step.text is UNSET else step.text)
+        elif path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()

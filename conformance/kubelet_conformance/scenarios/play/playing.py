@@ -1,0 +1,115 @@
+"""Plays a scenario on a node: its steps one after the other, then what it expects in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+import grpc
+
+from fakecri.errors import CriError
+from kubelet_conformance.harness.expect import ExpectationFailed
+from kubelet_conformance.harness.node import Node
+from kubelet_conformance.scenarios.look.view import View
+from kubelet_conformance.scenarios.look.waiting import Watcher
+from kubelet_conformance.scenarios.play.on_node import NodeSteps
+from kubelet_conformance.scenarios.play.on_pods import Pods
+from kubelet_conformance.scenarios.play.programming import Programmer
+from kubelet_conformance.scenarios.shape.scenario import Scenario
+from kubelet_conformance.scenarios.shape.steps import Step
+from kubeobjects.strict.values import Value
+
+WAIT_S: Final = 10.0
+"""How long `wait` waits, unless it says otherwise."""
+EXPECT_S: Final = 2.0
+"""The same for what is expected: statuses and events come after what they tell of."""
+Play = Callable[[Any], Coroutine[Any, Any, None]]
+_EXPECTING: Final = ("advance", "wait", "expect", "kubelet")
+"""Steps that may meet what is expected or must never be; the failures of others only prepare."""
+_CANNOT: Final = (RuntimeError, LookupError, OSError, CriError, grpc.RpcError)
+
+
+class Player:
+    """Plays one scenario once. `begins`: called as each step begins."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        node: Node,
+        begins: Callable[[Step], None] = lambda step: None,
+    ) -> None:
+        self._scenario = scenario
+        self._begins = begins
+        self._view = View(scenario, node)
+        self._watcher = Watcher(scenario, self._view)
+        self._programmer = Programmer(self._view)
+        self._pods = Pods(self._view)
+        self._node_steps = NodeSteps(self._view, self._programmer)
+
+    async def play(self) -> None:
+        """Do all steps, and look at everything that is expected. Raises ExpectationFailed, and
+        NeverHit when a rule of the scenario has not acted."""
+        self._programmer.begin()
+        for step in self._scenario.steps:
+            self._begins(step)
+            await self._step(step)
+        for expectation in self._scenario.expect:
+            await self._watcher.until(expectation, EXPECT_S)
+        await self._view.node.refresh()
+        await self._watcher.check()
+        self._programmer.check_hits()
+
+    async def _step(self, step: Step) -> None:
+        """One step. What cannot be done is a failure: the kubelet has not brought the node to where
+        it is possible."""
+        play = self._word(step.word)
+        try:
+            await play(step.argument)
+        except ExpectationFailed as missed:
+            if step.word not in _EXPECTING:
+                missed.shows_bug = False
+            raise
+        except _CANNOT as problem:
+            place: Value | None = step.__dict__.get("place")
+            where = f" ({place.file}:{place.node.line})" if place and place.node.line else ""
+            lines = [f"expected: step {step.word} can be done{where}", f"seen:     {problem}"]
+            text = "\n".join([*lines, *self._view.node.report()])
+            raise ExpectationFailed(text, shows_bug=False) from problem
+
+    def _word(self, word: str) -> Play:
+        """What does the steps with that word."""
+        own: dict[str, Play] = {
+            "advance": self._watcher.run_for,
+            "wait": lambda expectation: self._watcher.until(expectation, WAIT_S),
+            "expect": lambda expectation: self._watcher.until(expectation, EXPECT_S),
+            "mark": self._mark,
+            "fault": self._fault,
+            "behave": self._behave,
+            "pulls": self._pulls,
+            "release": self._release,
+            "end": self._end,
+        }
+        if word in own:
+            return own[word]
+        place = self._pods if hasattr(self._pods, word) else self._node_steps
+        play: Play = getattr(place, word)
+        return play
+
+    async def _mark(self, name: str) -> None:
+        await self._view.node.refresh()
+        self._view.set_mark(name)
+
+    async def _fault(self, entry: Any) -> None:
+        self._programmer.fault(entry)
+
+    async def _behave(self, entry: Any) -> None:
+        self._programmer.behave(entry)
+
+    async def _pulls(self, table: Any) -> None:
+        self._programmer.pulls(table)
+
+    async def _release(self, label: str) -> None:
+        self._programmer.end(label, release=True)
+
+    async def _end(self, label: str) -> None:
+        self._programmer.end(label, release=False)

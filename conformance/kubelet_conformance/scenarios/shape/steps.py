@@ -1,0 +1,378 @@
+"""What a scenario may do, step by step: each step is one word of `Step` with its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from fakecri.rules.on import VERBS
+from fakecri.scripts.fields import Amount, Bytes, Count, ExitCode, ImagePattern, Seconds, Text
+from fakecri.scripts.script_shapes import RegistryEntry
+from fakecri.scripts.word_shapes import BehaviorEntry, FaultEntry
+from kubelet_conformance.scenarios.shape.answers import change_of
+from kubelet_conformance.scenarios.shape.conditions import Expectation
+from kubelet_conformance.scenarios.shape.fields import Regex, Words
+from kubelet_conformance.scenarios.shape.pods import Fields
+from kubeobjects.strict.reader import Placed, Strict
+
+PodKey: TypeAlias = Annotated[str, Meta(description="a key of `pods`")]
+Change: TypeAlias = Annotated[
+    Fields,
+    Meta(
+        description="merged into the manifest: null removes a key, lists of named things are merged"
+        " by name"
+    ),
+]
+Label: TypeAlias = Annotated[str, Meta(description="a name for it, for the steps `release`, `end`")]
+
+
+class Apply(Placed, kw_only=True):
+    """Write the manifest of a static pod."""
+
+    pod: PodKey
+    file: Annotated[str, Meta(description="its name; <pod>.yaml, if not given")] | UnsetType = UNSET
+    set: Change | UnsetType = UNSET
+
+
+class Edit(Placed, kw_only=True):
+    """Change a pod: a static one in its file, another one by a PATCH."""
+
+    pod: PodKey
+    set: Change
+
+
+class WriteFile(Placed, kw_only=True):
+    """Write a file of the manifest directory, with a text or with the manifest of a pod."""
+
+    file: str
+    text: Text | UnsetType = UNSET
+    pod: PodKey | UnsetType = UNSET
+    set: Annotated[Change, Meta(description="changes for this file alone")] | UnsetType = UNSET
+
+    exactly_one: ClassVar = ("text", "pod")
+
+
+class RenameFile(Placed, kw_only=True):
+    """Rename a file of the manifest directory."""
+
+    file: str
+    to: str
+
+
+class Create(Placed, kw_only=True):
+    """Create a pod at the API, bound to the node."""
+
+    pod: PodKey
+    set: Change | UnsetType = UNSET
+
+
+class Delete(Placed, kw_only=True):
+    """Delete a pod at the API, of a static pod its mirror."""
+
+    pod: PodKey
+    grace: Annotated[Seconds, Meta(description="of the pod, if not given")] | UnsetType = UNSET
+
+
+class Patch(Placed, kw_only=True):
+    """Send a PATCH for a pod, as a user of the cluster."""
+
+    pod: PodKey
+    set: Fields
+    subresource: (
+        Annotated[str, Meta(description="status, resize, ephemeralcontainers")] | UnsetType
+    ) = UNSET
+    strategic: Annotated[bool, Meta(description="a strategic merge; resizes always are")] = False
+
+
+class CreateObject(Placed, kw_only=True):
+    """Create another object, in the namespace of the pods."""
+
+    plural: Annotated[str, Meta(description="configmaps, secrets, services")]
+    manifest: Fields
+
+
+class DeleteObject(Placed, kw_only=True):
+    """Delete such an object."""
+
+    plural: str
+    name: str
+
+
+class PatchNode(Placed, kw_only=True):
+    """Send a PATCH for the Node, as another client."""
+
+    set: Fields
+    status: bool = False
+
+
+class ApiFails(Strict, kw_only=True):
+    """Requests are refused."""
+
+    status: Annotated[int, Meta(ge=400, le=599)] = 500
+    message: str | UnsetType = UNSET
+
+
+class ApiDelays(Strict, kw_only=True):
+    """Requests are handled later."""
+
+    delay_s: Seconds
+
+
+class ApiHangs(Strict, kw_only=True):
+    """Requests wait until the fault is released."""
+
+
+class ApiFault(Placed, kw_only=True):
+    """Disturb requests of the kubelet at the API server."""
+
+    on: Literal["GET", "POST", "PUT", "PATCH", "DELETE", "*"]
+    path: Annotated[Regex, Meta(description="found in the path")] = ""
+    label: Label | UnsetType = UNSET
+    times: Count | UnsetType = UNSET
+    fails: ApiFails | UnsetType = UNSET
+    delays: ApiDelays | UnsetType = UNSET
+    hangs: ApiHangs | UnsetType = UNSET
+
+    exactly_one: ClassVar = ("fails", "delays", "hangs")
+
+
+class ChangesAnswer(Strict, kw_only=True):
+    """The calls have their effect, and their answers are changed."""
+
+    set: Annotated[
+        Fields,
+        Meta(
+            description="merged into the answer (field names of the CRI): a mapping that is written"
+            " for a list into each of its items, a list in place of it; null takes a field away"
+        ),
+    ]
+    where: Annotated[Fields, Meta(description="only items of lists that have this in them")] = (
+        msgspec.field(default_factory=dict)
+    )
+    times: Count | UnsetType = UNSET
+
+
+class Fault(FaultEntry, kw_only=True):
+    """Disturb CRI calls of the kubelet, in the words of scripts."""
+
+    changes: ChangesAnswer | UnsetType = UNSET
+    label: Label | UnsetType = UNSET
+    maybe: Annotated[bool, Meta(description="it is no mistake if it is never hit")] = False
+
+    exactly_one: ClassVar = (*VERBS, "changes")
+
+    @property
+    def action(self) -> str:
+        """The verb."""
+        return "changes" if self.changes is not UNSET else super().action
+
+    def programmed(self, target: Any, **selectors: Any) -> Any:
+        """The rule that the fault is of a runtime; its selectors may be others."""
+        on = target.on(self.on, **{**self.selectors, **selectors})
+        if self.changes is UNSET:
+            return getattr(on, self.action)(**self.arguments)
+        change = self.changes
+        times = {} if change.times is UNSET else {"times": change.times}
+        return on.changes_answer(change_of(change.set, change.where), **times)
+
+    @property
+    def selectors(self) -> dict[str, Any]:
+        """The arguments of `on`, without the method."""
+        names = ("pod", "container", "image", "attempt", "nth")
+        return {name: value for name, value in self.given().items() if name in names}
+
+
+class EndContainer(Placed, kw_only=True):
+    """A container of the runtime."""
+
+    pod: PodKey
+    container: str = "main"
+
+
+class ExitContainer(EndContainer, kw_only=True):
+    """End a running container with a code, as if by itself."""
+
+    code: ExitCode = 0
+
+
+class DropContainers(Placed, kw_only=True):
+    """Let the containers of that name vanish from the runtime; without one, all of the pod and its
+    sandboxes."""
+
+    pod: PodKey
+    container: str | UnsetType = UNSET
+
+
+class Kubelet(Placed, kw_only=True):
+    """Stop, kill, start or restart the kubelet."""
+
+    do: Literal["stop", "kill", "start", "restart"]
+    set: (
+        Annotated[Fields, Meta(description="fields of its configuration from now on")] | UnsetType
+    ) = UNSET
+    refused: (
+        Annotated[
+            Words,
+            Meta(description="with `restart`: it must not start, and says so; none runs then"),
+        ]
+        | UnsetType
+    ) = UNSET
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.refused is not UNSET and self.do != "restart":
+            raise ValueError("refused: wanted `do: restart` beside it")
+        if self.set is not UNSET and self.do in ("stop", "kill"):
+            raise ValueError("set: wanted `do: start` or `do: restart` beside it")
+
+
+class Machine(Placed, kw_only=True):
+    """How much the machine has left from now on, beside what containers use."""
+
+    memory: Bytes | UnsetType = UNSET
+    disk: Bytes | UnsetType = UNSET
+    inodes: Amount | UnsetType = UNSET
+    pids: Amount | UnsetType = UNSET
+    of: Annotated[
+        Literal["node", "images", "containers"],
+        Meta(description="which disk, when there are several (step `disks`)"),
+    ] = "node"
+
+    at_least_one: ClassVar = ("memory", "disk", "inodes", "pids")
+
+
+class NodeFile(Placed, kw_only=True):
+    """Write a file of the node, or remove it or a directory."""
+
+    path: Annotated[str, Meta(description="{uid} and {name} are those of the pod")]
+    at: Literal["root", "logs", "links"] = "root"
+    pod: PodKey | UnsetType = UNSET
+    text: Text | UnsetType = UNSET
+    remove: bool = False
+
+
+class Step(Placed, kw_only=True):
+    """One step."""
+
+    # pods
+    apply: Apply | PodKey | UnsetType = UNSET
+    edit: Edit | UnsetType = UNSET
+    remove: Annotated[str, Meta(description="a static pod, whose file is removed")] | UnsetType = (
+        UNSET
+    )
+    write_file: WriteFile | UnsetType = UNSET
+    rename_file: RenameFile | UnsetType = UNSET
+    remove_file: Annotated[str, Meta(description="of the manifest directory")] | UnsetType = UNSET
+    create: Create | PodKey | UnsetType = UNSET
+    delete: Delete | PodKey | UnsetType = UNSET
+    patch: Patch | UnsetType = UNSET
+    vanish: (
+        Annotated[str, Meta(description="a pod that is gone from the API without an event")]
+        | UnsetType
+    ) = UNSET
+    # other objects
+    create_object: CreateObject | UnsetType = UNSET
+    delete_object: DeleteObject | UnsetType = UNSET
+    patch_node: PatchNode | UnsetType = UNSET
+    delete_node: Annotated[bool, Meta(description="true")] | UnsetType = UNSET
+    # faults and behaviours
+    api: Annotated[Literal["down", "up"], Meta(description="no request reaches it")] | UnsetType = (
+        UNSET
+    )
+    api_fault: ApiFault | UnsetType = UNSET
+    fault: Fault | UnsetType = UNSET
+    release: (
+        Annotated[str, Meta(description="the label of a fault: it ends, what it holds goes on")]
+        | UnsetType
+    ) = UNSET
+    end: Annotated[str, Meta(description="the label of a fault, which ends")] | UnsetType = UNSET
+    behave: Annotated[BehaviorEntry, Meta(description="from the next starts on")] | UnsetType = (
+        UNSET
+    )
+    pulls: (
+        Annotated[dict[ImagePattern, RegistryEntry], Meta(description="what pulls meet from now")]
+        | UnsetType
+    ) = UNSET
+    # the runtime and its containers
+    exit: ExitContainer | UnsetType = UNSET
+    kill: EndContainer | UnsetType = UNSET
+    drop: DropContainers | UnsetType = UNSET
+    stop_sandbox: (
+        Annotated[str, Meta(description="of this pod, as another client of the runtime")]
+        | UnsetType
+    ) = UNSET
+    kill_sandbox: (
+        Annotated[str, Meta(description="of this pod: its process has died")] | UnsetType
+    ) = UNSET
+    runtime: (
+        Annotated[
+            Literal["away", "back", "crash", "restart", "lose_state", "lose_network", "network"],
+            Meta(
+                description="away: calls fail, until back; crash: it is down, until restart;"
+                " lose_state: a crash that forgets all containers; lose_network: until network"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    # the node
+    reboot: (
+        Annotated[bool, Meta(description="true: kill the kubelet, reboot, start the kubelet")]
+        | UnsetType
+    ) = UNSET
+    kubelet: Kubelet | Literal["stop", "kill", "start", "restart"] | UnsetType = UNSET
+    machine: Machine | UnsetType = UNSET
+    disks: (
+        Annotated[
+            Literal["separate", "split"],
+            Meta(description="a disk for images and layers, or for images; restarts the kubelet"),
+        ]
+        | UnsetType
+    ) = UNSET
+    oom: Annotated[bool, Meta(description="true: the machine is out of memory")] | UnsetType = UNSET
+    kernel_says: Annotated[str, Meta(description="a line of the kernel's log")] | UnsetType = UNSET
+    shutdown: (
+        Annotated[Literal["announce", "call_off"], Meta(description="of the machine")] | UnsetType
+    ) = UNSET
+    file: NodeFile | UnsetType = UNSET
+    # time and looking
+    advance: Annotated[Seconds, Meta(description="so much time passes")] | UnsetType = UNSET
+    wait: Annotated[Expectation, Meta(description="within 10s, if not given")] | UnsetType = UNSET
+    expect: Annotated[Expectation, Meta(description="within 2s, if not given")] | UnsetType = UNSET
+    mark: Annotated[str, Meta(description="a name for this moment")] | UnsetType = UNSET
+
+    @property
+    def word(self) -> str:
+        """Its word, one of `WORDS`."""
+        return next(name for name in WORDS if getattr(self, name) is not UNSET)
+
+    @property
+    def argument(self) -> Any:
+        """What is written behind its word."""
+        return getattr(self, self.word)
+
+
+WORDS: Final = Step.__struct_fields__
+Step.exactly_one = WORDS
+FAKE_ONLY: Final = frozenset({"fails_halfway", "holds_name"})
+"""Verbs of faults that happen inside the runtime, not before it."""
+
+
+def made_by(step: Step) -> tuple[str, str]:
+    """The pod that a step makes, and where: `static` or `api`; ("", "") when it makes none."""
+    for word in ("apply", "create"):
+        argument = getattr(step, word)
+        if argument is not UNSET:
+            key = argument if isinstance(argument, str) else argument.pod
+            return key, "static" if word == "apply" else "api"
+    if step.write_file is not UNSET and step.write_file.pod is not UNSET:
+        return step.write_file.pod, "static"
+    return "", ""
+
+
+def sources_of(steps: Iterable[Step]) -> dict[str, str]:
+    """Where the pods of these steps come from, by their keys: `static` or `api`."""
+    sources = dict(made_by(step) for step in steps)
+    return {key: source for key, source in sources.items() if key}

@@ -1,0 +1,62 @@
+"""Finds the expectations and conditions of a scenario, and how long it lasts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import UNSET
+
+from kubelet_conformance.scenarios.shape.conditions import Condition, Expectation, Monitor
+from kubelet_conformance.scenarios.shape.scenario import Scenario
+
+
+def expectations_of(scenario: Scenario) -> Iterator[Expectation]:
+    """Everything that is waited for or expected, in order."""
+    for step in scenario.steps:
+        for expectation in (step.wait, step.expect):
+            if expectation is not UNSET:
+                yield expectation
+    yield from scenario.expect
+
+
+def conditions_of(scenario: Scenario) -> Iterator[Condition]:
+    """All conditions, also those inside others."""
+    for expectation in all_wanted(scenario):
+        yield from parts_of(expectation)
+
+
+def all_wanted(scenario: Scenario) -> Sequence[Expectation | Monitor]:
+    """Everything that is expected at some time, or never."""
+    return [*expectations_of(scenario), *scenario.never]
+
+
+def shows_bug(scenario: Scenario, failed: Expectation | Monitor) -> bool:
+    """Whether a failure there is the bug of the scenario: those entries that say so with `bug`, or,
+    where none does, all that is expected; what is only waited for is not."""
+    everything = all_wanted(scenario)
+    of_bug = [expectation for expectation in everything if expectation.bug]
+    if not of_bug:
+        waits = [step.wait for step in scenario.steps if step.wait is not UNSET]
+        of_bug = [e for e in everything if not any(e is wait for wait in waits)]
+    return any(e is failed for e in of_bug)
+
+
+def parts_of(wanted: Expectation | Monitor) -> Iterator[Condition]:
+    """The conditions that an expectation consists of: itself, or those in it."""
+    if wanted.kind:
+        yield wanted
+    if wanted.all_of is not UNSET:
+        yield from wanted.all_of
+    if isinstance(wanted, Expectation):
+        if wanted.any_of is not UNSET:
+            yield from wanted.any_of
+        if wanted.never is not UNSET:
+            yield wanted.never
+
+
+def lasts_s(scenario: Scenario) -> float:
+    """The seconds that a run may take: all that pass in any case, and the longest wait."""
+    passing = sum(step.advance for step in scenario.steps if step.advance is not UNSET)
+    passing += sum(expectation.during for expectation in expectations_of(scenario))
+    waits = [w.within for w in expectations_of(scenario) if w.within is not UNSET]
+    return float(passing + max(waits, default=0.0))

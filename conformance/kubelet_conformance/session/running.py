@@ -1,0 +1,118 @@
+"""Lets the cases of a run run, in processes or side by side, and reports each as it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Coroutine, Iterable, Sequence
+from contextlib import aclosing, closing
+from typing import Any
+
+import pytest
+
+from kubelet_conformance.harness.runs.case_run import not_to_run
+from kubelet_conformance.harness.runs.processes import run_virtual_cases
+from kubelet_conformance.harness.runs.warped import require_warped_kubelet, run_warped_cases
+from kubelet_conformance.results_schema import Product, RuntimeTold
+from kubelet_conformance.session.items import CaseItem
+from kubelet_conformance.session.run import Run
+
+
+def run_virtual(run: Run, items: Sequence[CaseItem], count: int, session: pytest.Session) -> None:
+    """Run the cases in `count` processes and report each as it ends."""
+    for item in items:
+        item.result = not_to_run(item.case, item.choice, run.selection.disabled)
+    to_run = [(item.case, item.choice) for item in items if item.result is None]
+    for item in items:
+        if item.result is not None:
+            _report(item, session)
+            _stop_if_asked(session)
+    waiting = [item for item in items if item.result is None]
+    with closing(run_virtual_cases(to_run, count)) as results:
+        for number, result in results:
+            waiting[number].result = result
+            _report(waiting[number], session)
+            _stop_if_asked(session)
+
+
+def _stop_if_asked(session: pytest.Session) -> None:
+    """Do what pytest's own loop does after each test: obey -x and --maxfail, and Ctrl-C in a
+    report."""
+    if session.shouldfail:
+        raise session.Failed(session.shouldfail)
+    if session.shouldstop:
+        raise session.Interrupted(session.shouldstop)
+
+
+async def until_sigterm(work: Coroutine[Any, Any, None]) -> None:
+    """Do the work until it is done. SIGTERM ends it as Ctrl-C does, at a place where it waits."""
+    task = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
+    signals: list[int] = []
+
+    def end() -> None:
+        signals.append(signal.SIGTERM)
+        task.cancel()
+
+    loop.add_signal_handler(signal.SIGTERM, end)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if signals:
+            raise KeyboardInterrupt from None
+        raise
+
+
+async def run_real(run: Run, items: Iterable[CaseItem], session: pytest.Session) -> None:
+    """Report the cases that are not to run, run the others, and report each as it ends."""
+    # Here, not above: virtual runs start half a second earlier without gRPC's sockets, and their
+    # processes must be forked before gRPC has threads.
+    from kubelet_conformance.harness.runs.real import (
+        real_environment,
+        require_kubelet,
+        run_real_cases,
+    )
+
+    waiting = _to_run(run, items, session)
+    if not waiting:
+        return
+    async with real_environment(run.choice) as environment:
+        cases = [item.case for item in waiting.values()]
+        if environment.told is not None:
+            run.write(RuntimeTold(Product(*environment.told, run.choice.runtime)))
+        await require_kubelet(environment)
+        async with aclosing(run_real_cases(cases, environment, run.choice.jobs)) as results:
+            async for result in results:
+                item = waiting.pop(result.case.id)
+                item.result = result
+                _report(item, session)
+                _stop_if_asked(session)
+
+
+def run_warped(run: Run, items: Iterable[CaseItem], session: pytest.Session) -> None:
+    """The same with each case in a time of its own."""
+    waiting = _to_run(run, items, session)
+    if not waiting:
+        return
+    require_warped_kubelet(run.choice)
+    cases = [item.case for item in waiting.values()]
+    with closing(run_warped_cases(cases, run.choice, run.choice.jobs)) as results:
+        for result in results:
+            item = waiting.pop(result.case.id)
+            item.result = result
+            _report(item, session)
+            _stop_if_asked(session)
+
+
+def _to_run(run: Run, items: Iterable[CaseItem], session: pytest.Session) -> dict[str, CaseItem]:
+    """The items of cases that are to run, by case; the others are reported."""
+    waiting = {item.case.id: item for item in items}
+    for item in list(waiting.values()):
+        item.result = not_to_run(item.case, run.choice, run.selection.disabled)
+        if item.result is not None:
+            _report(waiting.pop(item.case.id), session)
+    return waiting
+
+
+def _report(item: CaseItem, session: pytest.Session) -> None:
+    item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)

@@ -1,2 +1,0 @@
-"""A run as pytest sees it: `options` are read, `run` holds the state, `items` are the cases,
-`running` lets them run. `conformance.pytest_plugin` is what pytest loads, and its hooks."""

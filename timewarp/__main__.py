@@ -1,7 +1,0 @@
-"""`python -m timewarp`."""
-
-import sys
-
-from timewarp.cli import main
-
-sys.exit(main())

@@ -53,11 +53,8 @@ EMPTY_WORDS: Final = frozenset(_EMPTY.split())
 
 def modules(tree: Path) -> dict[str, ast.Module]:
     """The product's modules by path, parsed."""
-    listed = subprocess.run(
-        ["git", "-C", str(tree), "ls-files", *PRODUCT], check=True, capture_output=True, text=True
-    ).stdout.split()
-    paths = [path for path in listed if path.endswith(".py") and (tree / path).exists()]
-    return {path: ast.parse((tree / path).read_text()) for path in paths}
+    paths = sorted(path for package in PRODUCT for path in (tree / package).rglob("*.py"))
+    return {str(path.relative_to(tree)): ast.parse(path.read_text()) for path in paths}
 
 
 def code_lines(module: ast.Module, text: str) -> int:

@@ -116,7 +116,7 @@ def carry_out(block: Block, commands: Path, directory: Path) -> None:
         script = "fakecri check page.yaml"
     for program in ("kubectl", "curl"):
         if not shutil.which(program):
-            script = re.sub(rf"^{program} .*\n", "", script, flags=re.M)
+            script = re.sub(rf"^{program} (?:[^'\n]|'[^']*')*\n", "", script, flags=re.M)
     environment = {name: value for name, value in os.environ.items() if "PY" not in name}
     environment |= {"PATH": f"{commands}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "120"}
     done = run(script, directory, environment)

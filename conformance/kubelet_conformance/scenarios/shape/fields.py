@@ -1,7 +1,7 @@
 """The kinds of fields that scenarios have beside those of scripts (`fakecri.scripts.fields`).
 
-For a type checker they are what they are read as; for `struct_reader` and for the JSON schema also
-what may be written.
+For a type checker they are what they are read as; for the strict reader and for the JSON schema
+also what may be written.
 """
 
 from __future__ import annotations

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from kubecri.v1 import api_pb2 as pb
-
 from fakecri import fakesh
 from fakecri.core import running
 from fakecri.core.identities import identity_of, user_of
 from fakecri.core.objects import Container, State
 from fakecri.core.security import security_of
 from fakecri.programs.container_files import files_of
+from fakecri.programs.kernel_files import first_process, pid_owner
 from fakecri.programs.known import Known
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -38,17 +37,15 @@ def table_of(container: Container) -> fakesh.ProcessTable:
 
 
 def seen_by(container: Container) -> list[fakesh.Entry]:
-    """The processes that those of a container see: its own, or with a shared namespace also those
-    of the other containers of its pod."""
-    mode = container.config.linux.security_context.namespace_options.pid
-    if mode in (pb.CONTAINER, pb.TARGET):
-        return table_of(container).entries()
-    first = "/pause" if mode == pb.POD else "/sbin/init"
-    found = [fakesh.Entry(1, 0, (first,))]
+    """The processes that those of a container see: those of all containers in its PID namespace,
+    which is its own, another container's (`kubectl debug --target`), its pod's or the node's."""
+    owner = pid_owner(container)
+    found = [fakesh.Entry(1, 0, first_process(container))] if owner is None else []
     for other in container.sandbox.containers.values():
-        if other.state is State.RUNNING:
+        if other is container or (other.state is State.RUNNING and pid_owner(other) is owner):
+            first = 1 if other is owner else other.run.pid
             found += [
-                replace(entry, pid=other.run.pid) if entry.pid == 1 else entry
+                replace(entry, pid=first) if entry.pid == 1 else entry
                 for entry in table_of(other).entries()
             ]
     return found

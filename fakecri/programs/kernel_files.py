@@ -48,14 +48,27 @@ def kernel_files(container: Container) -> Mapping[str, str]:
     for name, mappings in (("uid_map", users.uids), ("gid_map", users.gids)):
         rows = [(m.container_id, m.host_id, m.length) for m in mappings] or [(0, 0, 2**32 - 1)]
         found[f"/proc/self/{name}"] = "".join(f"{a:10} {b:10} {c:10}\n" for a, b, c in rows)
-    first = {pb.POD: ("/pause",), pb.NODE: ("/sbin/init",)}.get(
-        container.config.linux.security_context.namespace_options.pid,
-        (*container.config.command, *container.config.args),
-    )
-    found["/proc/1/cmdline"] = "".join(f"{word}\0" for word in first)
+    found["/proc/1/cmdline"] = "".join(f"{word}\0" for word in first_process(container))
     found["/proc/mounts"] = _mounts(container)
     found["/proc/self/status"] = _status(container)
     return found
+
+
+def pid_owner(container: Container) -> Container | None:
+    """The container whose main process has PID 1 for `container`: itself, or the one that `kubectl
+    debug --target` names. None: they are the pod's or the node's processes."""
+    pids = container.config.linux.security_context.namespace_options
+    if pids.pid == pb.TARGET:
+        return container.sandbox.containers.get(pids.target_id, container)
+    return container if pids.pid == pb.CONTAINER else None
+
+
+def first_process(container: Container) -> tuple[str, ...]:
+    """The words of the process that has PID 1 for `container`."""
+    if (owner := pid_owner(container)) is not None:
+        return (*owner.config.command, *owner.config.args)
+    on_node = container.config.linux.security_context.namespace_options.pid == pb.NODE
+    return ("/sbin/init",) if on_node else ("/pause",)
 
 
 def _mounts(container: Container) -> str:

@@ -2,12 +2,15 @@
 tutorials show.
 
 A fence with a title is a file, `sh` is run, and the lines of the `text` after it are in its output.
+What a step exports, later ones have. A page with kubectl wants one: that of REFKUBELET_KUBECTL, or
+the one on PATH.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,9 +21,12 @@ from pathlib import Path
 
 import pytest
 from places import ROOT
+from process_world import free_port
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 STEP_S = 240.0
+KUBECTL = os.environ.get("REFKUBELET_KUBECTL") or shutil.which("kubectl")
+PORT = "10350"  # in pages; in tests it is a free one
 FENCE = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```', re.S | re.M)
 
 
@@ -37,12 +43,13 @@ def steps_of(page: str) -> list[Step]:
     """The steps of a page, in order."""
     files: dict[str, str] = {}
     steps: list[Step] = []
-    before = ""
+    exports = before = ""
     for language, title, text in FENCE.findall(page):
         if title:
             files[title] = text
         elif language == "sh":
-            steps.append(Step(dict(files), text, ""))
+            steps.append(Step(dict(files), exports + text, ""))
+            exports += "".join(re.findall(r"^export .*\n", text, re.M))
         elif language == "text" and before == "sh":
             steps[-1] = Step(steps[-1].files, steps[-1].commands, text)
         before = language
@@ -50,11 +57,7 @@ def steps_of(page: str) -> list[Step]:
 
 
 def run(commands: str, cwd: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run the commands of one step; what they left in the background ends when they failed.
-
-    A tutorial starts a server in one step and stops it in a later one; after a failure nothing
-    would stop it.
-    """
+    """Run the commands of one step; what they left in the background ends when they failed."""
     with tempfile.TemporaryFile("w+") as output:
         shell = subprocess.Popen(
             ["bash", "-e", "-c", commands],
@@ -76,23 +79,42 @@ def run(commands: str, cwd: Path, environment: dict[str, str]) -> subprocess.Com
 
 
 def test_there_is_one_for_each_kind_of_user_and_each_has_commands() -> None:
-    assert len(TUTORIALS) == 4
+    assert len(TUTORIALS) == 5
     assert all(steps_of(page.read_text()) for page in TUTORIALS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
 def test_the_commands_of_a_tutorial_do_what_it_shows(page: Path, tmp_path: Path) -> None:
-    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": programs, "COLUMNS": "120"}
+    text = page.read_text().replace(PORT, str(free_port()))
+    programs = [str(Path(sys.executable).parent)]
+    if "kubectl" in page.stem:
+        if not KUBECTL:
+            pytest.skip("needs kubectl (on PATH, or named by REFKUBELET_KUBECTL)")
+        (tmp_path / "bin").mkdir()
+        (tmp_path / "bin" / "kubectl").symlink_to(KUBECTL)
+        programs.append(str(tmp_path / "bin"))
+    environment = {**os.environ, "COLUMNS": "120"}
+    environment["PATH"] = os.pathsep.join([*programs, os.environ["PATH"]])
     environment.pop("PYTEST_ADDOPTS", None)
+    try:
+        follow(text, tmp_path, environment)
+    except BaseException:  # the step that ends what earlier ones began was not reached
+        for file in tmp_path.glob("*.pid"):
+            with suppress(ProcessLookupError):
+                os.kill(int(file.read_text()), signal.SIGKILL)
+        raise
+
+
+def follow(page: str, directory: Path, environment: dict[str, str]) -> None:
+    """Do what a page says; raises AssertionError where it does not come out as shown."""
     written: set[str] = set()
-    for step in steps_of(page.read_text()):
+    for step in steps_of(page):
         for name in step.files.keys() - written:
-            (tmp_path / name).parent.mkdir(exist_ok=True)
-            (tmp_path / name).write_text(step.files[name])
+            (directory / name).parent.mkdir(exist_ok=True)
+            (directory / name).write_text(step.files[name])
             written.add(name)
-        done = run(step.commands, tmp_path, environment)
+        done = run(step.commands, directory, environment)
         assert done.returncode == 0, f"{step.commands}\n{done.stdout}"
         missing = [line for line in step.said.splitlines() if line.strip() not in done.stdout]
-        assert missing == [], f"{step.commands}\n{done.stdout}"
+        assert missing == [], f"{missing} of {step.commands}\n{done.stdout}"

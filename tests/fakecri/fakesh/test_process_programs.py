@@ -102,6 +102,20 @@ async def test_pods_with_one_process_namespace_see_one_another() -> None:
     assert shown.endswith(b"/pause\0")
 
 
+async def test_a_container_that_is_started_to_debug_another_sees_its_processes() -> None:
+    fake = FakeCRI()
+    web = await started(fake, "web", command=["sleep", "9"], linux=context())
+    target = cri.NamespaceOption(pid=cri.TARGET, target_id=web)
+    look = await started(
+        fake, "look", command=["sleep", "8"], linux=context(namespace_options=target)
+    )
+    await started(fake, "other", command=["sleep", "7"], linux=context())
+    main = {c.name: c.pid for c in fake.containers()}["look"]
+    for container in (web, look):
+        shown = await run_exec(fake, container, "sh", "-c", "pgrep sleep; cat /proc/1/cmdline")
+        assert shown.stdout.decode().split("\n") == ["1", str(main), "sleep\x009\x00"]
+
+
 @pytest.mark.parametrize(
     ("script", "exit_code"),
     [("dd if=/dev/zero of=/dev/null bs=20M", 137), ("dd bs=20M; exit 0", 0)],

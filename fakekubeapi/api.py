@@ -24,7 +24,7 @@ from fakekubeapi.faults import Fault, Faults, pattern_of
 from fakekubeapi.kubelets.paths import Passed
 from fakekubeapi.kubelets.places import Place, Places
 from fakekubeapi.options import ServerOptions
-from fakekubeapi.storage.store import Store
+from fakekubeapi.storage.store import Key, Store
 from fakekubeapi.verbs.dispatch import Dispatcher, Response
 from kubeobjects.schema.messages import schema_of
 from simclock import Clock, Ids, Latency, Rng
@@ -321,6 +321,12 @@ class FakeApi:
             if method in (None, record.method) and pattern.search(record.path)
         ]
         return sorted(found, key=lambda record: record.seq)
+
+    def gives_uid(self, plural: str, name: str, uid: str, *, namespace: str = "default") -> None:
+        """Give the next object of that kind and name this UID when it is created, whatever its body
+        says; real servers, and this one otherwise, choose UIDs themselves. `plural`: with its
+        group, if it has one."""
+        self.store.given_uids[Key(plural, namespace, name)] = uid
 
     def compact(self) -> None:
         """Forget the history of changes, so that a watch from an older resourceVersion gets 410

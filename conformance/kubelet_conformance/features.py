@@ -56,4 +56,8 @@ class Feature(Enum):
     DEVICE_PLUGINS = "a kubelet whose device-plugins directory is the case's own"
     SHUTDOWN = "a machine whose shutdown the kubelet is told of"
     SHUTDOWN_AGAIN = "a kubelet known to keep its second shutdown lock (1.36.2 may close it)"
+    MOUNTS = (
+        "a kubelet that mounts subPaths and filesystems in memory (as root; not in virtual time)"
+    )
+    ALL_FIELDS = "a kubelet that acts on all fields and gates (refkubelet tells those it does not)"
     OUTSIDE_KILL = "containers that can be killed behind the kubelet's back"

@@ -52,6 +52,8 @@ class Store:
 
     def __init__(self, history: int = DEFAULT_HISTORY, data: Path | None = None) -> None:
         self.revision = 0
+        self.given_uids: dict[Key, str] = {}
+        """The UIDs that objects get when they are created, where somebody has chosen one."""
         self._objects: dict[Key, Object] = {}
         self._changes: deque[Change] = deque()
         self._history = history

@@ -67,7 +67,9 @@ def identified(new: New, server: Server) -> None:
     new.version = str(metadata.get("resourceVersion") or "0")
     if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"] = metadata["generateName"] + server.ids.hex(5)
-    metadata["uid"] = server.ids.uuid()
+    resource, namespace = new.route.resource.qualified, new.route.namespace or ""
+    key = Key(resource, namespace, metadata.get("name", ""))
+    metadata["uid"] = server.store.given_uids.pop(key, "") or server.ids.uuid()
     metadata["creationTimestamp"] = server.now()
     for name in ("resourceVersion", "managedFields", *(() if new.by_update else DELETION)):
         metadata.pop(name, None)

@@ -3,13 +3,15 @@ its words."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import UNSET
 
 from kubelet_conformance.features import Feature
 from kubelet_conformance.registry import Case, Level
+from kubelet_conformance.scenarios.config_checks import without_effect
 from kubelet_conformance.scenarios.files import AREA, is_shipped
 from kubelet_conformance.scenarios.shape.conditions import Condition
 from kubelet_conformance.scenarios.shape.scenario import Scenario
@@ -44,6 +46,8 @@ _STEP_NEEDS: Final = {
     "oom": Feature.NODE_RESOURCES,
     "kernel_says": Feature.NODE_RESOURCES,
     "shutdown": Feature.SHUTDOWN,
+    **dict.fromkeys(("plug_in", "devices", "device_fault", "unplug"), Feature.DEVICE_PLUGINS),
+    "logins": Feature.RESTART,
 }
 _CONDITION_NEEDS: Final = {
     "requests": Feature.API,
@@ -51,6 +55,7 @@ _CONDITION_NEEDS: Final = {
     "node": Feature.API,
     "cgroup": Feature.CGROUPS,
     "shutdown": Feature.SHUTDOWN,
+    "device_calls": Feature.DEVICE_PLUGINS,
 }
 
 
@@ -96,6 +101,10 @@ def needs_of(scenario: Scenario) -> frozenset[Feature]:
         features.add(Feature.BEHAVIORS)
     if any(pod.needs_fake for pod in scenario.pods.values()):
         features.add(Feature.BEHAVIORS)
+    if any(_mounts(pod.manifest(key)["spec"]) for key, pod in scenario.pods.items()):
+        features.add(Feature.MOUNTS)
+    if without_effect(scenario):
+        features.add(Feature.ALL_FIELDS)
     for step in scenario.steps:
         features |= _of_step(step)
     faults = [*programmed.faults, *(s.fault for s in scenario.steps if s.fault is not UNSET)]
@@ -110,6 +119,16 @@ def needs_of(scenario: Scenario) -> frozenset[Feature]:
     return frozenset(features)
 
 
+def _mounts(spec: Any) -> bool:
+    """Whether it has volumes that only mounts make what they are: parts of volumes, and those in
+    memory."""
+    if isinstance(spec, Mapping):
+        if spec.keys() & {"subPath", "subPathExpr"} or spec.get("medium"):
+            return True
+        return any(_mounts(part) for part in spec.values())
+    return isinstance(spec, list) and any(_mounts(part) for part in spec)
+
+
 def _of_step(step: Step) -> set[Feature]:
     features = {_STEP_NEEDS[step.word]} if step.word in _STEP_NEEDS else set()
     if step.word == "runtime":
@@ -117,6 +136,12 @@ def _of_step(step: Step) -> set[Feature]:
         features.add(Feature.FAULTS if away else Feature.BEHAVIORS)
     if step.word in ("reboot", "disks"):
         features.add(Feature.RESTART)
+    if step.patch is not UNSET and step.patch.subresource == "resize":
+        features.add(Feature.CGROUPS)  # a kubelet without cgroups panics (137993)
+    if getattr(step.argument, "at", "") == "links":
+        features.add(Feature.NODE_RESOURCES)  # others make their links where all kubelets do
+    if step.login is not UNSET and step.login.takes:
+        features.add(Feature.PROGRAM_TIME)
     return features
 
 
@@ -124,6 +149,8 @@ def _of_condition(condition: Condition) -> set[Feature]:
     features = {_CONDITION_NEEDS[condition.kind]} if condition.kind in _CONDITION_NEEDS else set()
     if getattr(condition.what, "source", "") == "api":
         features.add(Feature.API)
+    if getattr(condition.what, "at", "") == "links":
+        features.add(Feature.NODE_RESOURCES)
     if condition.gap is not UNSET:
         ends = (condition.gap.start, condition.gap.end)
         if any(moment.request is not UNSET for moment in ends):

@@ -3,7 +3,6 @@ pods that no step makes, rules that cannot act, expectations that hold whatever 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -12,11 +11,14 @@ from msgspec import UNSET
 
 from fakekubeapi.errors import StatusError
 from fakekubeapi.requests.shapes import check_shape, require_known_fields
+from kubelet_conformance.scenarios.config_checks import not_in_configuration
+from kubelet_conformance.scenarios.nothing_checks import empty_conditions
 from kubelet_conformance.scenarios.shape.conditions import PodShown
 from kubelet_conformance.scenarios.shape.pods import KINDS, container_names
 from kubelet_conformance.scenarios.shape.scenario import Scenario
 from kubelet_conformance.scenarios.shape.steps import Step, made_by, sources_of
-from kubelet_conformance.scenarios.shape.walk import conditions_of
+from kubelet_conformance.scenarios.shape.walk import conditions_of, placed_in
+from kubelet_conformance.scenarios.step_checks import idle_steps
 from kubeobjects.schema.messages import message
 from kubeobjects.strict.errors import ScriptError, did_you_mean
 from kubeobjects.strict.reader import Placed, Strict
@@ -26,16 +28,22 @@ _BARE: Final = ("remove", "vanish", "stop_sandbox", "kill_sandbox")
 _MARKS: Final = ("since", "until", "mark")
 
 
-def mistakes(scenario: Scenario) -> Iterator[ScriptError]:
-    """All mistakes, each with its place."""
+def mistakes(scenario: Scenario, *, whole: bool = True) -> Iterator[ScriptError]:
+    """All mistakes, each with its place. Not `whole`: parts of the file could not be read, so
+    nothing is said that they may have been needed for."""
     yield from _manifests(scenario)
-    yield from _pods(scenario)
     yield from _names(scenario)
-    yield from _marks(scenario)
-    yield from _labels(scenario)
-    yield from _kubelet_states(scenario)
-    yield from _empty_expectations(scenario)
     yield from _rules(scenario)
+    yield from not_in_configuration(scenario)
+    names = {name for key in scenario.pods for name in _containers(scenario, key)}
+    yield from empty_conditions(scenario, names, whole=whole)
+    if whole:
+        yield from _pods(scenario)
+        yield from _marks(scenario)
+        yield from _labels(scenario)
+        yield from _kubelet_states(scenario)
+        yield from _nothing_expected(scenario)
+        yield from idle_steps(scenario)
 
 
 def _manifests(scenario: Scenario) -> Iterator[ScriptError]:
@@ -132,6 +140,11 @@ def _marks(scenario: Scenario) -> Iterator[ScriptError]:
         for part in (step.wait, step.expect):
             yield from _unset_marks(part, marks)
     yield from _unset_marks((*scenario.expect, *scenario.never), every)
+    order = [step.mark for step in scenario.steps if step.mark is not UNSET]
+    for place in placed_in(scenario):
+        since, until = getattr(place, "since", ""), getattr(place, "until", "")
+        if since in order and until in order and order.index(until) <= order.index(since):
+            yield place.error(f"until: mark {until!r} is not set after {since!r}")
 
 
 def _unset_marks(what: Any, known: set[str]) -> Iterator[ScriptError]:
@@ -166,6 +179,8 @@ def _kubelet_states(scenario: Scenario) -> Iterator[ScriptError]:
     """Starts of a kubelet that runs, and stops of one that does not."""
     runs = True
     for step in scenario.steps:
+        if step.logins is not UNSET and not runs:
+            yield step.error("logins: it restarts the kubelet, which does not run")
         if step.kubelet is UNSET:
             continue
         argument = step.kubelet
@@ -176,8 +191,8 @@ def _kubelet_states(scenario: Scenario) -> Iterator[ScriptError]:
         runs = word in ("start", "restart") and not refused
 
 
-def _empty_expectations(scenario: Scenario) -> Iterator[ScriptError]:
-    """Expectations that hold whatever happens, and those that would fail without a sentence."""
+def _nothing_expected(scenario: Scenario) -> Iterator[ScriptError]:
+    """A scenario that expects nothing, and expectations that would fail without a sentence."""
     expected = [s.expect for s in scenario.steps if s.expect is not UNSET] + [*scenario.expect]
     refused = any(
         isinstance(s.kubelet, Strict) and s.kubelet.refused is not UNSET for s in scenario.steps
@@ -187,10 +202,6 @@ def _empty_expectations(scenario: Scenario) -> Iterator[ScriptError]:
     for goal in expected:
         if not goal.says:
             yield goal.error("key 'says' is missing, wanted the sentence that a failure prints")
-    for part in conditions_of(scenario):
-        count = getattr(part.what, "count", UNSET)
-        if count is not UNSET and count.holds(0) and count.high == math.inf:
-            yield part.what.error(f"count: {count} holds whatever happens")
 
 
 def _rules(scenario: Scenario) -> Iterator[ScriptError]:

@@ -13,7 +13,11 @@ from fakecri.recording.recorded import RecordError, read_record
 from kubelet_conformance.scenarios.case import needs_of
 from kubelet_conformance.scenarios.files import in_files
 from kubelet_conformance.scenarios.learn.learning import NothingToLearn, learned_text
-from kubelet_conformance.scenarios.reading import load_scenarios, scenario_schema
+from kubelet_conformance.scenarios.reading import (
+    load_scenarios,
+    scenario_schema,
+    taken_ids,
+)
 from kubelet_conformance.scenarios.shape.scenario import Scenario
 from kubeobjects.strict.errors import ScriptError
 
@@ -42,6 +46,8 @@ def check(options: argparse.Namespace) -> int:
         return EXIT_MISTAKES
     try:
         scenarios = load_scenarios(files)
+        if taken := taken_ids(scenarios):
+            raise ScriptError(*taken)
     except ScriptError as error:
         print(error, file=sys.stderr)
         return EXIT_MISTAKES

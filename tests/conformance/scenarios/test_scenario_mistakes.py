@@ -82,8 +82,84 @@ def test_the_good_one_is_good(tmp_path: Path) -> None:
          'unknown field "spec.nodeNam"'),
         ("  web: {}", "  web: {does: {side: {exits: {}}}}",
          "4:15: pods.web.does: no container 'side' in the pod; it has main"),
-        ("  - mark: applied", "  - wait: {never: {pod: {name: web}}, within: 3s}",
-         "7:47: steps[1].wait.within: with `never`, wanted `during`"),
+        ("pods:", "kubelet: {maxPod: 5}\npods:",
+         "3:10: kubelet: maxPod: unknown field; did you mean maxPods?"),
+        ("pods:", "kubelet: {maxPods: -5}\npods:",
+         "3:10: kubelet: invalid configuration: maxPods (--max-pods) -5 must not be"),
+        ("pods:", "kubelet: {evictionHard: {memory.availabl: 5%}}\npods:",
+         "3:10: kubelet: unsupported eviction signal memory.availabl"),
+        ("pods:", "kubelet: {featureGates: {EventedPleg: true}}\npods:",
+         "3:10: kubelet: featureGates: no gate 'EventedPleg'; did you mean EventedPLEG?"),
+        ("  - mark: applied", "  - kubelet: {do: restart, set: {maxPod: 5}}",
+         "7:14: steps[1].kubelet: set: maxPod: unknown field; did you mean maxPods?"),
+        ("  - mark: applied", "  - machine: {memory: 9Gi}",
+         "7:14: steps[1].machine: memory: the node has 8589934592 in all, so 9663676416 is never"),
+        ("  - mark: applied", "  - machine: {disk: 1Gi, of: images}",
+         "7:14: steps[1].machine: of: no step `disks` before gives the images one"),
+        ("  - mark: applied", "  - machine: {pids: 10, of: images}",
+         "7:29: steps[1].machine.of: wanted disk or inodes beside it"),
+        ("  - mark: applied", "  - api: up",
+         "7:5: steps[1]: api: up: nothing has begun that it could end"),
+        ("  - mark: applied", "  - edit: {pod: web, set: {spec: {contaners: []}}}",
+         "7:11: steps[1].edit: set.spec: no field 'contaners' in PodSpec; did you mean"),
+        ("  - mark: applied", "  - edit: {pod: web, set: {metadata: {name: web}}}",
+         "7:11: steps[1].edit: set: the pod has all of this already"),
+        ("  - mark: applied", "  - file: {path: ../x, text: y}",
+         "7:11: steps[1].file: path: wanted one below the directory; got '../x'"),
+        ("  - mark: applied", "  - file: {path: x}",
+         "7:11: steps[1].file: wanted exactly one of text, remove: true"),
+        ("  - mark: applied", "  - delete: {pod: web, grace: 500ms}",
+         "7:31: steps[1].delete.grace: wanted whole seconds"),
+        ("  - mark: applied", "  - oom: false", "7:10: steps[1].oom: wanted true"),
+        ("  - mark: applied", "  - unplug: vendor.example/widget",
+         "7:5: steps[1]: no step `plug_in` before has 'vendor.example/widget'"),
+        ("  - mark: applied", "  - login: {name: cloud}",
+         "7:12: steps[1].login: no step `logins` before has 'cloud'"),
+        ("  - mark: applied", "  - ask: {label: pods, path: /pods}",
+         "7:10: steps[1].ask: no condition `answer` looks at 'pods'"),
+        ("  - mark: applied", "  - wait: {answer: {to: pods, status: 200}}",
+         "7:20: steps[1].wait.answer: no step `ask` before has 'pods'"),
+        ("  - mark: applied", "  - wait: {answer: {ask: {path: pods}, status: 200}}",
+         "7:26: steps[1].wait.answer.ask: path: wanted one that begins with /; got 'pods'"),
+        ("  - mark: applied", "  - wait: {answer: {ask: {path: /pods}}}",
+         "7:20: steps[1].wait.answer: wanted at least one of: status, text, headers, has"),
+        ("  web: {}", "  web: {does: {main: {replies: {command: check}}}}",
+         "4:8: pods.web: does.main.replies: no probe or hook executes 'check'"),
+        ("pod: web}", "pod: web, request: {containerid: x}}",
+         "9:12: expect[0].calls: request: no field 'containerid' in StartContainerRequest; did"),
+        ("method: StartContainer, pod: web}", "method: ListImages, pod: web}",
+         "9:12: expect[0].calls: pod: ListImages is not about one pod"),
+        ("method: StartContainer, pod: web}", "method: StopContainer, container: mian}",
+         "9:12: expect[0].calls: no container 'mian' in any pod; did you mean main?"),
+        ("pod: web}", "pod: web, code: UNKNOWN, failed: false}",
+         "9:12: expect[0].calls: code: calls that did not fail have none"),
+        ("pod: web}", "pod: web, count: 0}",
+         "9:5: expect[0]: this holds at once, before anything could happen: say `during`"),
+        ("calls: {method: StartContainer, pod: web}", "pod: {name: web, phase: Runing}",
+         "9:10: expect[0].pod: phase: 'Runing' is none of Pending, Running,"),
+        ("calls: {method: StartContainer, pod: web}", "pod: {name: web, has: {}}",
+         "9:10: expect[0].pod: has: wanted something in it"),
+        ("calls: {method: StartContainer, pod: web}", "pod: {name: web, has: {spec: {nod: x}}}",
+         "9:10: expect[0].pod: has.spec: no field 'nod' in PodSpec"),
+        ("calls: {method: StartContainer, pod: web}",
+         "pod: {name: web, there: false, phase: Failed}",
+         "9:10: expect[0].pod: there: what is not there has no phase"),
+        ("calls: {method: StartContainer, pod: web}", "pod: {name: web, conditions: {Ready: Fals}}",
+         "9:42: expect[0].pod.conditions.Ready: wanted 'True', 'False', 'Unknown' or null"),
+        ("calls: {method: StartContainer, pod: web}",
+         "container: {pod: web, has: {restartCount: [1]}}",
+         "9:16: expect[0].container: has.restartCount: wanted no list"),
+        ("calls: {method: StartContainer, pod: web}", "history: {pod: web, has_not: [Runing]}",
+         "9:14: expect[0].history: has_not: 'Runing' is none of Pending,"),
+        ("calls: {method: StartContainer, pod: web}", "files: {path: 'pods/{uid}', count: 0}",
+         "9:12: expect[0].files: path: wanted `pod`, whose {uid} and {name} it has"),
+        ("calls: {method: StartContainer, pod: web}",
+         "requests: {method: DELETE, pod: web, body: {grace: 0}, since: applied}",
+         "9:15: expect[0].requests: body: no field 'grace' in DeleteOptions"),
+        ("    says: It was not started", "    says: It was not started\n    bug: true",
+         "9:5: expect[0]: bug: wanted `affected`, which says who has the bug"),
+        ("pods:", "affected: {since: 1.30, fixed: 1.29, source: x}\npods:",
+         "3:32: affected.fixed: wanted a version after 1.30"),
         ("  - mark: applied", "  - wait: {within: 3s}",
          "7:11: steps[1].wait: wanted exactly one of calls, order,"),
         ("pods:", "rules: [backoff]\npods:",
@@ -105,8 +181,24 @@ def test_a_mistake_is_told_with_its_place(
 
 
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    """What cannot be read, and what is wrong in the rest, with the places of the file."""
     wrong = GOOD.replace("title:", "titel:").replace("mark: applied", "advance: 5x")
-    assert len(errors_of(tmp_path, wrong)) == 3
+    wrong = wrong.replace("pods:", "kubelet: {maxPod: 5}\npods:").replace(
+        "method: StartContainer, pod: web}", "method: StartContainer, pod: wbe, request: {x: 1}}"
+    )
+    wrong = wrong.replace("  web: {}", "  web: {spec: {nodeNam: x}}\n  two: {spec: 5}")
+    places = [error.split(": ")[0] for error in errors_of(tmp_path, wrong)]
+    assert places == [
+        *("my-bug.yaml:1:1", "my-bug.yaml:2:1", "my-bug.yaml:3:10", "my-bug.yaml:5:8"),
+        *("my-bug.yaml:6:15", "my-bug.yaml:9:14", "my-bug.yaml:11:12", "my-bug.yaml:11:12"),
+    ]
+
+
+def test_the_id_of_a_fixture_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = written(tmp_path, GOOD.replace("id: my-bug", "id: 104648"))
+    assert main(["check", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert said == f"{file}:1:5: id: 104648 is the ID of a fixture of this package\n"
 
 
 def test_nothing_expected_is_a_mistake(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ errors where they prove nothing."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from kubelet_conformance.harness.runs.case_run import Breach, Outcome, Result
 from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.harness.runs.known import with_known_bugs
 from kubelet_conformance.harness.runs.virtual import run_virtual_case
-from kubelet_conformance.scenarios.case import case_of
+from kubelet_conformance.scenarios.case import case_of, needs_of
 from kubelet_conformance.scenarios.reading import read_scenario
 from kubeobjects.strict.values import parse_yaml
 
@@ -190,6 +191,7 @@ steps:
   - reboot: true
 expect:
   - calls: {method: RemovePodSandbox, count: 0, failed: true}
+    during: 1s
     says: it failed
 """
 
@@ -207,6 +209,83 @@ def test_needs_follow_from_the_words() -> None:
     plain = read_scenario(parse_yaml(f"{HEAD}{RUNS}  - advance: 3m\nnever: []\n" + (
         "expect: [{cgroup: {pod: web}, says: no}]\n"), "tried.yaml"))  # fmt: skip
     assert case_of(plain, Path("x")).needs == {Feature.CGROUPS, Feature.VIRTUAL_TIME}
+
+
+def needs(text: str) -> set[Feature]:
+    head = f"{HEAD}{text}expect: [{{pod: {{name: web}}, says: no}}]\n"
+    return set(needs_of(read_scenario(parse_yaml(head, "tried.yaml"))))
+
+
+@pytest.mark.parametrize(
+    ("text", "feature"),
+    [
+        ("pods: {web: {spec: {volumes: [{name: v, emptyDir: {}}], containers: [{name: main,"
+         " volumeMounts: [{name: v, mountPath: /v, subPath: part}]}]}}}\nsteps: [{apply: web}]\n",
+         Feature.MOUNTS),
+        ("pods: {web: {spec: {volumes: [{name: v, emptyDir: {medium: Memory}}]}}}\n"
+         "steps: [{apply: web}]\n", Feature.MOUNTS),
+        ("kubelet: {hairpinMode: none}\npods: {web: {}}\nsteps: [{apply: web}]\n",
+         Feature.ALL_FIELDS),
+        ("kubelet: {featureGates: {ContainerStopSignals: true}}\npods: {web: {}}\n"
+         "steps: [{apply: web}]\n", Feature.ALL_FIELDS),
+        ("pods: {web: {}}\nsteps: [{create: web}, {patch: {pod: web, subresource: resize, set:"
+         " {spec: {containers: [{name: main, resources: {requests: {cpu: 1m}}}]}}}}]\n",
+         Feature.CGROUPS),
+        ("pods: {web: {}}\nsteps: [{apply: web}, {wait: {files: {at: links, path: x}}}]\n",
+         Feature.NODE_RESOURCES),
+        ("node: {}\npods: {web: {}}\nsteps: [{apply: web}]\n", Feature.NODE_RESOURCES),
+    ],
+)  # fmt: skip
+def test_what_needs_another_kubelet_or_machine(text: str, feature: Feature) -> None:
+    """A word that does nothing here is a skip with its reason."""
+    assert feature in needs(text)
+    plain = needs("pods: {web: {}}\nsteps: [{apply: web}]\n")
+    assert plain == set()
+
+
+def test_refkubelet_in_virtual_time_has_no_mounts_and_not_all_fields() -> None:
+    assert not {Feature.MOUNTS, Feature.ALL_FIELDS} & Choice().features
+    given = Choice(kubelet="/usr/bin/kubelet").features
+    assert Feature.ALL_FIELDS in given
+    assert (Feature.MOUNTS in given) is (os.geteuid() == 0)
+
+
+def test_what_a_request_says() -> None:
+    """The headers of a request reach the kubelet."""
+    head = (
+        "kubelet: {authentication: {anonymous: {enabled: false}, webhook: {enabled: true}},"
+        " authorization: {mode: AlwaysAllow}}\nneeds: [api]\npods: {web: {}}\n"
+        "steps: [{apply: web}, {advance: 2s}]\n"
+    )
+    ask = "{ask: {path: /pods, headers: {Authorization: Basic x}}, status: 401}"
+    assert played(f"{head}expect: [{{answer: {ask}, says: no}}]\n").outcome is Outcome.PASSED
+
+
+def test_requests_are_those_of_the_kubelet() -> None:
+    """What a step sends is not among them."""
+    result = played(
+        f"needs: [api]\n{RUNS}  - create_object: {{plural: configmaps, manifest: {{metadata:"
+        " {name: c}}}\n  - advance: 1s\n"
+        "expect: [{requests: {method: POST, path: configmaps, count: 0}, says: counted}]\n"
+    )
+    assert (result.outcome, result.detail) == (Outcome.PASSED, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("pods: {web: {}, two: {does: {main: {exits: {}}}}}\nsteps:\n  - kubelet: stop\n"
+         "  - apply: two\n  - apply: web\n  - advance: 5s\n", "pods.two.does.main"),
+        (f"{RUNS}  - pulls: {{\"registry.example/*\": {{}}}}\n", "steps[3]: registry.example/*: "),
+        (f"needs: [api]\n{RUNS}  - api_fault: {{on: POST, path: /nothing, fails: {{}}}}\n",
+         "steps[3].api_fault"),
+    ],
+)  # fmt: skip
+def test_what_has_never_acted_is_an_error(text: str, place: str) -> None:
+    result = played(f"{text}expect: [{{files: {{at: manifests, path: web.yaml}}, says: no}}]\n")
+    assert result.outcome is Outcome.ERROR
+    assert place in result.detail
+    assert "this was never hit" in result.detail
 
 
 def test_a_bug_is_known_on_the_kubelets_that_have_it() -> None:
@@ -241,5 +320,6 @@ def test_a_bug_is_known_on_the_kubelets_that_have_it() -> None:
 )  # fmt: skip
 def test_a_failure_is_the_bug_where_the_scenario_says_so(text: str, breach: Breach) -> None:
     """What is expected, or what `bug` names; neither a wait nor a step that cannot be done."""
-    result = played(f"{text}expect: [{{pod: {{name: web}}, says: x}}]\n")
+    head = f"{HEAD}affected: {{source: x}}\n"
+    result = played(f"{text}expect: [{{pod: {{name: web}}, says: x}}]\n", head)
     assert (result.outcome, result.breach) == (Outcome.FAILED, breach)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 from places import ROOT
 
+from kubelet_conformance.harness.runs.case_run import Outcome
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.virtual import run_virtual_case
+from kubelet_conformance.scenarios.case import case_of
 from kubelet_conformance.scenarios.commands import schema_text
 from kubelet_conformance.scenarios.files import shipped
 from kubelet_conformance.scenarios.reading import read_scenario
@@ -51,10 +56,19 @@ def test_the_schema_refuses_what_the_reader_refuses(wrong: dict[str, Any]) -> No
         jsonschema.validate(wrong, SCHEMA)
 
 
-def test_the_example_of_the_page_is_a_scenario() -> None:
-    example = re.search(r"```yaml\n(# yaml-language.*?)```", PAGE, re.DOTALL)
-    assert example is not None
-    assert read_scenario(parse_yaml(example[1], "docs/scenarios.md")).id == "104648"
+EXAMPLES = re.findall(r"```yaml\n((?:# yaml-language.*?\n)?id: .*?)```", PAGE, re.DOTALL)
+
+
+def test_the_page_has_examples() -> None:
+    ids = [read_scenario(parse_yaml(text, "docs/scenarios.md")).id for text in EXAMPLES]
+    assert ids == ["104648", "widgets"]
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_the_examples_of_the_page_pass(text: str) -> None:
+    scenario = read_scenario(parse_yaml(text, "docs/scenarios.md"))
+    result = run_virtual_case(case_of(scenario, Path("example.yaml")), Choice())
+    assert (result.outcome, result.detail) == (Outcome.PASSED, "")
 
 
 @pytest.mark.parametrize("word", [*WORDS, *KINDS, *Scenario.__struct_fields__])

@@ -54,7 +54,9 @@ class NodeApi:
         self._watch.created_at_api.add(name)
 
     async def create_pod(self, plan: PodPlan) -> None:
-        """Create the pod, bound to this node."""
+        """Create the pod, bound to this node; it keeps a UID that its manifest has."""
+        if uid := plan.manifest["metadata"].get("uid"):
+            self._parts.the_api().fake.gives_uid("pods", plan.name, uid)
         self._watch.created_at_api.add(plan.name)
         self._parts.runtime.teach(plan.name, plan)
         spec = {**plan.manifest["spec"], "nodeName": self._parts.node_name}
@@ -334,10 +336,13 @@ class NodeApi:
         return container_status(self.pod(pod), name)
 
     @looked_at
-    def requests(self, method: str, path: str) -> Sequence[Any]:
-        """The kubelet's requests that were answered so far (fakekubeapi's records), in order;
-        `path` is a regular expression. What one has done may be seen before it is among them."""
-        records = self._parts.the_api().fake.requests(method, path)
+    def requests(self, method: str, path: str, *, of_users: bool = True) -> Sequence[Any]:
+        """The requests that were answered so far (fakekubeapi's records), in order; `path` is a
+        regular expression; `of_users`: those of the case itself are among them. What one has done
+        may be seen before it is among them."""
+        api = self._parts.the_api()
+        all_records = api.fake.requests(method, path)
+        records = [r for r in all_records if of_users or r.seq not in api.by_users]
         return Seen(records, self._watch, f"{method} {path}")
 
     # --- the Node object ------------------------------------------------------------------

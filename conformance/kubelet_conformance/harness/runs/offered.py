@@ -34,6 +34,10 @@ def kubelet_features(kubelet: str) -> Features:
     is_ours = kubelet in (IN_PROCESS, PROCESS)
     if is_ours:
         features |= {Feature.SHUTDOWN_AGAIN, Feature.CONTAINER_GROUPS}
+    else:
+        features.add(Feature.ALL_FIELDS)
+    if kubelet != IN_PROCESS and os.geteuid() == 0:
+        features.add(Feature.MOUNTS)
     if is_ours or os.geteuid() == 0:  # others need a mount for a plugin directory of their own
         features.add(Feature.DEVICE_PLUGINS)
     return features

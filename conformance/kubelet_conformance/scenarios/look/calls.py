@@ -180,5 +180,5 @@ def _similar_requests(view: View, what: RequestSelector) -> list[Any]:
         under = "(/[a-z]+)?" if what.subresource is UNSET else f"/{what.subresource}"
         under = "" if under == "/" else under
         path = f"/pods/{re.escape(view.runtime_name(what.pod))}{under}$"
-    records = view.node.api.requests(what.method, path)
+    records = view.node.api.requests(what.method, path, of_users=False)
     return [r for r in records if view.in_time(view.node.since_start_s(r.started_s), what)]

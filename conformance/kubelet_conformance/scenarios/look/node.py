@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,8 @@ from kubelet_conformance.scenarios.shape.conditions import (
     Shutdown,
     Stats,
 )
-from kubelet_conformance.scenarios.shape.ranges import is_in
+from kubelet_conformance.scenarios.shape.plugged import RootShown
+from kubelet_conformance.scenarios.shape.ranges import is_in, text_fits
 
 _STATES: Final = {
     cri.CONTAINER_CREATED: "created",
@@ -70,9 +72,8 @@ def files(view: View, what: Files) -> Look:
     top = view.node.machine.directory(what.at)
     pattern = path_of(view, what)
     if pattern is None:
-        paths: list[Path] = []
-    else:
-        paths = sorted(top.glob(pattern))
+        return Look(False, f"the UID of pod {what.pod} is not known")
+    paths = sorted(top.glob(pattern))
     texts = {path: _text(path) for path in paths}
     fitting = [path for path in paths if what.text is UNSET or what.text.fits(texts[path])]
     words = [str(path.relative_to(top)) for path in paths]
@@ -93,6 +94,45 @@ def path_of(view: View, what: Any) -> str | None:
     api_pod = view.node.pod(view.name(what.pod))
     uid = api_pod["metadata"]["uid"] if api_pod else str(calls[-1].uid) if calls else None
     return None if uid is None else path.replace("{uid}", uid)
+
+
+def root(view: View, what: RootShown) -> Look:
+    """The root directory, or what is below it."""
+    path = view.node.machine.directory("root")
+    if what.path is not UNSET:
+        below = path_of(view, what)
+        if below is None:
+            return Look(False, f"the UID of pod {what.pod} is not known")
+        path = path / below
+    kind = _kind(path)
+    if not kind or not what.there:
+        return Look(bool(kind) is what.there, f"a {kind} is there" if kind else "nothing is there")
+    names = sorted(os.listdir(path)) if kind == "directory" else []
+    text = _text(path) if kind == "file" else ""
+    fits = [
+        what.kind in (UNSET, kind),
+        what.text is UNSET or (kind == "file" and what.text.fits(text)),
+        what.entries is UNSET
+        or all(any(text_fits(name, wanted) for name in names) for wanted in what.entries),
+        what.no_entries is UNSET or (kind == "directory" and not _any_fits(names, what.no_entries)),
+    ]
+    words = f"a {kind}" + (f" with {listed(names)}" if kind == "directory" else "")
+    return Look(all(fits), words + (f": {text[:200]!r}" if kind == "file" else ""))
+
+
+def _any_fits(names: list[str], patterns: tuple[str, ...]) -> bool:
+    return any(text_fits(name, pattern) for name in names for pattern in patterns)
+
+
+def _kind(path: Path) -> str:
+    """What is there; "": nothing."""
+    if path.is_symlink():
+        return "link"
+    if path.is_socket():
+        return "socket"
+    if path.is_dir():
+        return "directory"
+    return "file" if path.exists() else ""
 
 
 def _text(path: Path) -> str:

@@ -122,13 +122,15 @@ def history(view: View, what: History) -> Look:
         # The status that was there at the mark counts.
         statuses = statuses[max(0, view.mark(what.since).statuses.get(what.pod, 0) - 1) :]
     names = [name for name, _ in groupby(_names(statuses, what)) if name]
+    has = () if what.has is UNSET else what.has
+    has_not = () if what.has_not is UNSET else what.has_not
     position = 0
-    for pattern in what.has:
+    for pattern in has:
         rest = [n for n, name in enumerate(names) if n >= position and text_fits(name, pattern)]
         if not rest:
             return Look(False, ", ".join(names) or "nothing")
         position = rest[0] + 1
-    bad = any(text_fits(name, pattern) for name in names for pattern in what.has_not)
+    bad = any(text_fits(name, pattern) for name in names for pattern in has_not)
     return Look(not bad, ", ".join(names) or "nothing")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -10,8 +11,10 @@ import grpc
 from kubecri.v1 import api_pb2 as cri
 from msgspec import UNSET
 
+from fakecri.deviceplugin import FakeDevicePlugin
 from fakecri.errors import CriError
 from kubelet_conformance.harness.expect import ExpectationFailed
+from kubelet_conformance.harness.kubelets.base import HttpAnswer
 from kubelet_conformance.harness.node import Node
 from kubelet_conformance.scenarios.shape.ranges import Range, Wording
 from kubelet_conformance.scenarios.shape.scenario import Scenario
@@ -40,6 +43,8 @@ class MarkSet:
     """How many statuses each pod had had."""
     events: Mapping[str, int] = field(default_factory=dict)
     """The count of each event, by its name."""
+    logins: Mapping[str, int] = field(default_factory=dict)
+    """How often each credential plug-in had run."""
 
 
 class View:
@@ -49,6 +54,10 @@ class View:
         self.scenario = scenario
         self.node = node
         self.marks: dict[str, MarkSet] = {}
+        self.device_plugins: dict[str, FakeDevicePlugin] = {}
+        """The newest device plug-in of each resource."""
+        self.asked: dict[str, asyncio.Task[HttpAnswer]] = {}
+        """The newest request to the kubelet under each label."""
 
     # --- names ----------------------------------------------------------------------------
 
@@ -69,7 +78,11 @@ class View:
         """Remember this moment under that name."""
         status_counts = {key: len(self.node.statuses(self.name(key))) for key in self.scenario.pods}
         counts = {e["metadata"]["name"]: int(e.get("count") or 1) for e in self.node.events()}
-        self.marks[name] = MarkSet(self.node.now_s, status_counts, counts)
+        names = [
+            each.name for s in self.scenario.steps if s.logins is not UNSET for each in s.logins
+        ]
+        runs = {each: len(self.node.logins.asked(each)) for each in names}
+        self.marks[name] = MarkSet(self.node.now_s, status_counts, counts, runs)
 
     def mark(self, name: str) -> MarkSet:
         """That mark. Raises ExpectationFailed while it is not set."""

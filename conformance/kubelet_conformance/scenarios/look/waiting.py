@@ -10,9 +10,15 @@ from msgspec import UNSET
 from kubelet_conformance.harness.expect import ExpectationFailed
 from kubelet_conformance.scenarios.look import calls as look_calls
 from kubelet_conformance.scenarios.look import node as look_node
+from kubelet_conformance.scenarios.look import plugged as look_plugged
 from kubelet_conformance.scenarios.look import shown as look_shown
 from kubelet_conformance.scenarios.look.view import Look, View, said
-from kubelet_conformance.scenarios.shape.conditions import Condition, Expectation, Monitor
+from kubelet_conformance.scenarios.shape.conditions import (
+    Condition,
+    Expectation,
+    Group,
+    Monitor,
+)
 from kubelet_conformance.scenarios.shape.scenario import Scenario
 from kubelet_conformance.scenarios.shape.walk import shows_bug
 from kubeobjects.strict.values import Value
@@ -32,9 +38,13 @@ _LOOKS: Final[dict[str, Any]] = {
     "sandboxes": look_node.sandboxes,
     "images": look_node.images,
     "files": look_node.files,
+    "root": look_node.root,
     "cgroup": look_node.cgroup,
     "stats": look_node.stats,
     "shutdown": look_node.shutdown,
+    "answer": look_plugged.answer,
+    "device_calls": look_plugged.device_calls,
+    "login_runs": look_plugged.login_runs,
 }
 TICKS: Final = 600
 """So many looks a long wait takes, about; a short one takes ten in a second."""
@@ -49,28 +59,28 @@ async def look(view: View, condition: Condition) -> Look:
     return result
 
 
-async def look_at(view: View, wanted: Expectation | Monitor) -> Look:
+async def look_at(view: View, wanted: Condition) -> Look:
     """Look at a condition with its `any_of`, `all_of` or `never`."""
-    any_of = getattr(wanted, "any_of", UNSET)
     never = getattr(wanted, "never", UNSET)
     if never is not UNSET:
         result = await look(view, never)
         return Look(not result.holds, result.seen)
-    if any_of is UNSET and wanted.all_of is UNSET:
-        return await look(view, wanted)
-    parts: Any = wanted.all_of if any_of is UNSET else any_of
-    looks = [await look(view, part) for part in parts]
-    holds = [result.holds for result in looks]
-    words = "; and ".join(result.seen for result in looks)
-    return Look(all(holds) if any_of is UNSET else any(holds), words)
+    for word, holds in (("any_of", any), ("all_of", all)):
+        parts = getattr(wanted, word, UNSET)
+        if parts is not UNSET:
+            looks = [await look_at(view, part) for part in parts]
+            words = "; and ".join(result.seen for result in looks)
+            return Look(holds([result.holds for result in looks]), words)
+    return await look(view, wanted)
 
 
-def wanted_words(wanted: Expectation | Monitor) -> str:
+def wanted_words(wanted: Condition) -> str:
     """What is expected, as it is written."""
     for name, joint in (("any_of", " or "), ("all_of", " and ")):
         parts = getattr(wanted, name, UNSET)
         if parts is not UNSET:
-            return joint.join(_condition_words(part) for part in parts)
+            words = joint.join(wanted_words(part) for part in parts)
+            return f"({words})" if isinstance(wanted, Group) else words
     never = getattr(wanted, "never", UNSET)
     if never is not UNSET:
         return f"never {_condition_words(never)}"

@@ -122,6 +122,8 @@ class NodeSteps:
             rule = fake.delays(method, step.path, step.delays.delay_s, **times)
         else:
             rule = fake.hangs(method, step.path, **times)
+        if not step.maybe:
+            self._programmer.must_act(rule, step)
         if step.label is not UNSET:
             self._programmer.remember(step.label, rule)
 
@@ -129,12 +131,13 @@ class NodeSteps:
 
     async def machine(self, step: Machine) -> None:
         machine = self._node.machine
+        disk = "node" if step.of is UNSET else step.of
         if step.memory is not UNSET:
             machine.leave_memory(step.memory)
         if step.disk is not UNSET:
-            machine.leave_disk(step.disk, disk=step.of)
+            machine.leave_disk(step.disk, disk=disk)
         if step.inodes is not UNSET:
-            machine.leave_inodes(step.inodes, disk=step.of)
+            machine.leave_inodes(step.inodes, disk=disk)
         if step.pids is not UNSET:
             machine.leave_pids(step.pids)
 

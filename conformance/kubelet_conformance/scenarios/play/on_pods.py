@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from kubelet_conformance.harness import limits
 from kubelet_conformance.harness.api_server import NAMESPACE
 from kubelet_conformance.harness.manifests import PodPlan
 from kubelet_conformance.harness.node.api import MERGE_PATCH, STRATEGIC_MERGE
@@ -101,6 +102,9 @@ class Pods:
         await self._node.api.send("DELETE", path, {})
 
     async def patch_node(self, step: PatchNode) -> None:
+        await self._node.run_until(
+            self._node.api.node_object, within_s=limits.START_S, what="the Node is there"
+        )
         await self._node.api.patch_node(step.set, status=step.status)
 
     async def delete_node(self, _: bool) -> None:

@@ -13,6 +13,7 @@ from kubelet_conformance.harness.node import Node
 from kubelet_conformance.scenarios.look.view import View
 from kubelet_conformance.scenarios.look.waiting import Watcher
 from kubelet_conformance.scenarios.play.on_node import NodeSteps
+from kubelet_conformance.scenarios.play.on_plugins import PluginSteps
 from kubelet_conformance.scenarios.play.on_pods import Pods
 from kubelet_conformance.scenarios.play.programming import Programmer
 from kubelet_conformance.scenarios.shape.scenario import Scenario
@@ -45,16 +46,20 @@ class Player:
         self._programmer = Programmer(self._view)
         self._pods = Pods(self._view)
         self._node_steps = NodeSteps(self._view, self._programmer)
+        self._plugin_steps = PluginSteps(self._view, self._programmer)
 
     async def play(self) -> None:
         """Do all steps, and look at everything that is expected. Raises ExpectationFailed, and
         NeverHit when a rule of the scenario has not acted."""
         self._programmer.begin()
-        for step in self._scenario.steps:
-            self._begins(step)
-            await self._step(step)
-        for expectation in self._scenario.expect:
-            await self._watcher.until(expectation, EXPECT_S)
+        try:
+            for step in self._scenario.steps:
+                self._begins(step)
+                await self._step(step)
+            for expectation in self._scenario.expect:
+                await self._watcher.until(expectation, EXPECT_S)
+        finally:
+            await self._plugin_steps.leave()
         await self._view.node.refresh()
         await self._watcher.check()
         self._programmer.check_hits()
@@ -91,8 +96,8 @@ class Player:
         }
         if word in own:
             return own[word]
-        place = self._pods if hasattr(self._pods, word) else self._node_steps
-        play: Play = getattr(place, word)
+        places = (self._pods, self._node_steps, self._plugin_steps)
+        play: Play = next(getattr(place, word) for place in places if hasattr(place, word))
         return play
 
     async def _mark(self, name: str) -> None:

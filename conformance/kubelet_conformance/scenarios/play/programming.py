@@ -3,6 +3,8 @@ meet."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from msgspec import UNSET
@@ -21,13 +23,28 @@ class NeverHit(Exception):
     rules."""
 
 
+@dataclass(frozen=True, slots=True)
+class _PullsOf:
+    """Whether pulls meet an entry of the registry: `hits` had not ended when it was made."""
+
+    view: View
+    pattern: str
+    made_s: float
+
+    @property
+    def hits(self) -> int:
+        node = self.view.node
+        calls = [c for c in node.calls("PullImage") if fnmatchcase(c.image, self.pattern)]
+        return sum(call.ended_s is None or node.ended_s(call) >= self.made_s for call in calls)
+
+
 class Programmer:
     """Programs the runtime of a scenario, and knows its rules."""
 
     def __init__(self, view: View) -> None:
         self._view = view
         self._labelled: dict[str, list[Any]] = {}
-        self._must_be_hit: list[tuple[Any, Placed]] = []
+        self._must_be_hit: list[tuple[Any, Placed, str]] = []
 
     def begin(self) -> None:
         """What holds from the beginning."""
@@ -50,12 +67,13 @@ class Programmer:
             return
         fake = self._view.node.runtime.fake
         *first, last = each
-        fake.behaves(*last.behaviors, pod=pod, container=container)
+        self.must_act(fake.behaves(*last.behaviors, pod=pod, container=container), last)
         for attempt, one in enumerate(first):
             done = list(one.behaviors)
             if not any(isinstance(behavior, exits) for behavior in done):
                 done.append(exits(0, after_s=FOREVER_S))  # the last run may end by itself
-            fake.behaves(*done, pod=pod, container=container, attempt=attempt)
+            rule = fake.behaves(*done, pod=pod, container=container, attempt=attempt)
+            self.must_act(rule, one)
 
     def _is_fake(self) -> bool:
         try:
@@ -66,8 +84,7 @@ class Programmer:
     def behave(self, entry: BehaviorEntry) -> None:
         """What containers do from their next starts on."""
         chosen = self._named(entry.selectors)
-        rule = self._view.node.runtime.fake.behaves(*entry.behaviors, **chosen)
-        self._must_be_hit.append((rule, entry))
+        self.must_act(self._view.node.runtime.fake.behaves(*entry.behaviors, **chosen), entry)
 
     def fault(self, entry: Fault) -> None:
         """Disturb calls from now on."""
@@ -75,7 +92,7 @@ class Programmer:
         target = runtime.fake if entry.action in FAKE_ONLY else runtime.proxy
         rule = entry.programmed(target, **self._named(entry.selectors))
         if not entry.maybe:
-            self._must_be_hit.append((rule, entry))
+            self.must_act(rule, entry)
         if entry.label is not UNSET:
             self.remember(entry.label, rule)
 
@@ -89,6 +106,16 @@ class Programmer:
     def pulls(self, table: dict[str, RegistryEntry]) -> None:
         """What pulls meet from now on."""
         self._view.node.runtime.fake.images.registry = registry_with(table)
+        scenario = self._view.scenario
+        place = next((step for step in scenario.steps if step.pulls is table), scenario)
+        for pattern in table:
+            rule = _PullsOf(self._view, pattern, self._view.node.now_s)
+            self.must_act(rule, place, f"{pattern}: ")
+
+    def must_act(self, rule: Any, place: Placed, what: str = "") -> None:
+        """A rule whose `hits` must not be 0 in the end; `place`: where it is written, `what`: which
+        part of that it is."""
+        self._must_be_hit.append((rule, place, what))
 
     def remember(self, label: str, rule: Any) -> None:
         """Give a rule a name."""
@@ -105,8 +132,8 @@ class Programmer:
     def check_hits(self) -> None:
         """Raise NeverHit for rules that have never acted."""
         unused = [
-            str(entry.error("this was never hit"))
-            for rule, entry in self._must_be_hit
+            str(place.error(f"{what}this was never hit"))
+            for rule, place, what in self._must_be_hit
             if not rule.hits
         ]
         if unused:

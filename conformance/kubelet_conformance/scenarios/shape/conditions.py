@@ -7,7 +7,13 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 from msgspec import UNSET, Meta, UnsetType
 
 from fakecri.scripts.fields import Bytes, Seconds, Text
-from kubelet_conformance.scenarios.shape.fields import Number, Span, Words
+from kubelet_conformance.scenarios.shape.fields import ConditionState, Number, Span, Words
+from kubelet_conformance.scenarios.shape.plugged import (
+    AnswerShown,
+    DeviceCalls,
+    LoginRuns,
+    RootShown,
+)
 from kubelet_conformance.scenarios.shape.selectors import (
     CallSelector,
     Mark,
@@ -69,7 +75,10 @@ class PodShown(Placed, kw_only=True, rename={"source": "from"}):
     reason: Words | UnsetType = UNSET
     message: Words | UnsetType = UNSET
     conditions: (
-        Annotated[dict[str, Text], Meta(description="types with their status: {Ready: 'False'}")]
+        Annotated[
+            dict[str, ConditionState],
+            Meta(description="types with their status: {Ready: 'False'}; null: it is not there"),
+        ]
         | UnsetType
     ) = UNSET
     ip: Annotated[bool, Meta(description="whether it has an address")] | UnsetType = UNSET
@@ -101,8 +110,10 @@ class History(Placed, kw_only=True):
 
     pod: PodName
     container: str | UnsetType = UNSET
-    has: Annotated[tuple[str, ...], Meta(description="in this order, * is any text")] = ()
-    has_not: Annotated[tuple[str, ...], Meta(description="none of these")] = ()
+    has: (
+        Annotated[tuple[str, ...], Meta(description="in this order, * is any text")] | UnsetType
+    ) = UNSET
+    has_not: Annotated[tuple[str, ...], Meta(description="none of these")] | UnsetType = UNSET
     since: Since | UnsetType = UNSET
 
     at_least_one: ClassVar = ("has", "has_not")
@@ -112,13 +123,19 @@ class NodeShown(Placed, kw_only=True):
     """The Node at the API server."""
 
     conditions: (
-        Annotated[dict[str, Text], Meta(description="types with their status")] | UnsetType
+        Annotated[
+            dict[str, ConditionState],
+            Meta(description="types with their status; null: it is not there"),
+        ]
+        | UnsetType
     ) = UNSET
     taints: Annotated[tuple[str, ...], Meta(description="keys that it has")] | UnsetType = UNSET
     no_taints: Annotated[tuple[str, ...], Meta(description="keys that it has not")] | UnsetType = (
         UNSET
     )
     has: Annotated[Part, Meta(description="what is in the object")] | UnsetType = UNSET
+
+    at_least_one: ClassVar = ("conditions", "taints", "no_taints", "has")
 
 
 class Events(Placed, kw_only=True):
@@ -207,7 +224,8 @@ class Shutdown(Placed, kw_only=True):
 
 KINDS: Final = (
     *("calls", "order", "gaps", "gap", "requests", "pod", "container", "history", "node"),
-    *("event", "containers", "sandboxes", "images", "files", "cgroup", "stats", "shutdown"),
+    *("event", "containers", "sandboxes", "images", "files", "root", "cgroup", "stats"),
+    *("shutdown", "answer", "device_calls", "login_runs"),
 )
 
 
@@ -228,9 +246,13 @@ class Condition(Placed, kw_only=True):
     sandboxes: Sandboxes | UnsetType = UNSET
     images: Images | UnsetType = UNSET
     files: Files | UnsetType = UNSET
+    root: RootShown | UnsetType = UNSET
     cgroup: Cgroup | UnsetType = UNSET
     stats: Stats | UnsetType = UNSET
     shutdown: Shutdown | UnsetType = UNSET
+    answer: AnswerShown | UnsetType = UNSET
+    device_calls: DeviceCalls | UnsetType = UNSET
+    login_runs: LoginRuns | UnsetType = UNSET
 
     exactly_one: ClassVar[tuple[str, ...]] = KINDS
 
@@ -245,49 +267,65 @@ class Condition(Placed, kw_only=True):
         return getattr(self, self.kind)
 
 
-Several: TypeAlias = Annotated[tuple[Condition, ...], Meta(min_length=2)]
+class Clause(Condition, kw_only=True):
+    """A condition that holds, or with `never` one that does not."""
+
+    never: Annotated[Condition, Meta(description="this does not hold")] | UnsetType = UNSET
+
+    exactly_one: ClassVar[tuple[str, ...]] = (*KINDS, "never")
 
 
-class Expectation(Condition, kw_only=True):
-    """A condition, or several, and when it has to hold; the sentence that a failure prints."""
+Several: TypeAlias = Annotated[tuple[Clause, ...], Meta(min_length=2)]
+
+
+class Group(Clause, kw_only=True):
+    """One of those in `any_of` or `all_of`, which may be several themselves."""
 
     any_of: Annotated[Several, Meta(description="one of these holds")] | UnsetType = UNSET
     all_of: Annotated[Several, Meta(description="all of these hold together")] | UnsetType = UNSET
-    never: Annotated[Condition, Meta(description="this does not hold")] | UnsetType = UNSET
-    within: Annotated[Seconds, Meta(description="it has to hold in this time at the latest")] | (
-        UnsetType
+
+    exactly_one: ClassVar = (*KINDS, "never", "any_of", "all_of")
+
+
+Groups: TypeAlias = Annotated[tuple[Group, ...], Meta(min_length=2)]
+Bug: TypeAlias = Annotated[
+    bool,
+    Meta(
+        description="a kubelet with the bug fails here; where an entry says so, a failure of"
+        " another one is not the known bug"
+    ),
+]
+
+
+class Expectation(Clause, kw_only=True):
+    """A condition, or several, and when it has to hold; the sentence that a failure prints."""
+
+    any_of: Annotated[Groups, Meta(description="one of these holds")] | UnsetType = UNSET
+    all_of: Annotated[Groups, Meta(description="all of these hold together")] | UnsetType = UNSET
+    within: (
+        Annotated[
+            Seconds,
+            Meta(
+                description="it has to hold in this time at the latest; with `never`: what it"
+                " speaks of has to be over by then"
+            ),
+        ]
+        | UnsetType
     ) = UNSET
     during: Annotated[Seconds, Meta(description="and then goes on to hold for so long")] = 0.0
     says: Annotated[str, Meta(description="what is wrong when it does not hold")] = ""
-    bug: Annotated[
-        bool,
-        Meta(
-            description="a kubelet with the bug fails here; where an entry says so, a failure of"
-            " another one is not the known bug"
-        ),
-    ] = False
+    bug: Bug = False
 
     exactly_one: ClassVar = (*KINDS, "any_of", "all_of", "never")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.never is not UNSET and self.within is not UNSET:
-            raise ValueError("within: with `never`, wanted `during`: how long it must not hold")
 
 
 class Monitor(Condition, kw_only=True):
     """A condition, or several at a time, that must not hold at any moment of the run."""
 
-    all_of: Annotated[Several, Meta(description="not all of these together")] | UnsetType = UNSET
+    all_of: Annotated[Groups, Meta(description="not all of these together")] | UnsetType = UNSET
     since: Annotated[Mark, Meta(description="looked at from this mark on")] | UnsetType = UNSET
     until: Annotated[Mark, Meta(description="looked at until this mark")] | UnsetType = UNSET
     says: Annotated[str, Meta(description="what is wrong when it holds")]
-    bug: Annotated[
-        bool,
-        Meta(
-            description="a kubelet with the bug fails here; where an entry says so, a failure of"
-            " another one is not the known bug"
-        ),
-    ] = False
+    bug: Bug = False
 
     exactly_one: ClassVar = (*KINDS, "all_of")

@@ -23,6 +23,7 @@ from kubelet_conformance.scenarios.shape.ranges import (
 from kubeobjects.strict.errors import did_you_mean
 
 _VERSION: Final = re.compile(r"\d{1,3}\.\d{1,3}(\.\d{1,3})?$")
+_STATES: Final = ("True", "False", "Unknown")
 _FEATURES: Final = {feature.name.lower(): feature for feature in Feature}
 
 
@@ -59,6 +60,20 @@ def _feature(text: str) -> Feature:
     return _FEATURES[text]
 
 
+def _yes(given: bool) -> bool:
+    if not given:
+        raise ValueError("wanted true, or the word left out")
+    return given
+
+
+def _condition_state(text: str) -> str:
+    if text in ("", "~", "null"):
+        return ""
+    if text not in _STATES:
+        raise ValueError(f"wanted 'True', 'False', 'Unknown' or null; got {text!r}")
+    return text
+
+
 def _regex(text: str) -> str:
     try:
         re.compile(text)
@@ -76,6 +91,9 @@ def _written(then: Any, wanted: str, description: str, **schema: Any) -> Any:
     ]
 
 
+Yes: TypeAlias = Annotated[
+    bool, Meta(extra={"then": _yes, "wanted": "true"}, extra_json_schema={"const": True})
+]
 Anything: TypeAlias = Annotated[Any, Meta(description="anything")]
 
 if TYPE_CHECKING:
@@ -88,7 +106,20 @@ if TYPE_CHECKING:
     Number: TypeAlias = Range
     Span: TypeAlias = Range
     Words: TypeAlias = Wording
+    ConditionState: TypeAlias = str
 else:
+    ConditionState = Annotated[
+        str | bool | None,
+        Meta(
+            description="True, False, Unknown, or null: there is no such condition",
+            extra={
+                "then": _condition_state,
+                "wanted": "'True', 'False', 'Unknown' or null",
+                "as_written": True,
+            },
+            extra_json_schema={"enum": [*_STATES, "", None]},
+        ),
+    ]
     CaseId = _written(_case_id, "an ID", "words of small letters and digits with dashes: 104648-b")
     RuleId = Annotated[str, Meta(extra={"then": _rule, "wanted": "a rule, such as BACK-003.2"})]
     Release = _written(_release, "a version", "1.30 or 1.30.3")

@@ -15,9 +15,15 @@ from kubelet_conformance.scenarios.shape.conditions import Expectation, Monitor
 from kubelet_conformance.scenarios.shape.fields import CaseId, MinorVersion, Need, Release, RuleId
 from kubelet_conformance.scenarios.shape.pods import Fields, PodEntry
 from kubelet_conformance.scenarios.shape.steps import Fault, Step
+from kubeobjects.strict.errors import ScriptError
 from kubeobjects.strict.reader import Placed, Strict
+from kubeobjects.strict.values import Value
 
 LEVELS: Final = ("must", "should", "detail")
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 class Affected(Placed, kw_only=True):
@@ -45,6 +51,14 @@ class Affected(Placed, kw_only=True):
     by_chance: Annotated[
         bool, Meta(description="the bug shows in some runs only: there to pass is no failure")
     ] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.since is UNSET or self.fixed is UNSET:
+            return
+        versions = (self.fixed,) if isinstance(self.fixed, str) else self.fixed
+        if not any(_release(self.since) < _release(version) for version in versions):
+            raise ValueError(f"fixed: wanted a version after {self.since}")
 
     def known_bug(self, upstream: str, what: str) -> KnownBug:
         """The same for the register of cases; `upstream`: its number, `what`: a sentence."""
@@ -132,6 +146,14 @@ class Scenario(Placed, kw_only=True):
     never: Annotated[
         tuple[Monitor, ...], Meta(description="what does not hold at any moment of the run")
     ] = ()
+
+    def error_at(self, key: str, text: str) -> ScriptError:
+        """An error at that key of the file."""
+        place: Value | None = self.__dict__.get("place")
+        for name, value in place.pairs() if place is not None else ():
+            if name.text() == key:
+                return value.error(text)
+        return ScriptError(f"{key}: {text}")
 
     @property
     def programmed(self) -> Programmed:

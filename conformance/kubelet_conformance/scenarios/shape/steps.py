@@ -14,7 +14,15 @@ from fakecri.scripts.script_shapes import RegistryEntry
 from fakecri.scripts.word_shapes import BehaviorEntry, FaultEntry
 from kubelet_conformance.scenarios.shape.answers import change_of
 from kubelet_conformance.scenarios.shape.conditions import Expectation
-from kubelet_conformance.scenarios.shape.fields import Regex, Words
+from kubelet_conformance.scenarios.shape.fields import Regex, Words, Yes
+from kubelet_conformance.scenarios.shape.plugged import (
+    Ask,
+    DeviceFault,
+    Login,
+    LoginPlugIn,
+    PlugIn,
+    SetDevices,
+)
 from kubelet_conformance.scenarios.shape.pods import Fields
 from kubeobjects.strict.reader import Placed, Strict
 
@@ -75,15 +83,18 @@ class Delete(Placed, kw_only=True):
     pod: PodKey
     grace: Annotated[Seconds, Meta(description="of the pod, if not given")] | UnsetType = UNSET
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.grace is not UNSET and self.grace != int(self.grace):
+            raise ValueError("grace: wanted whole seconds")
+
 
 class Patch(Placed, kw_only=True):
     """Send a PATCH for a pod, as a user of the cluster."""
 
     pod: PodKey
     set: Fields
-    subresource: (
-        Annotated[str, Meta(description="status, resize, ephemeralcontainers")] | UnsetType
-    ) = UNSET
+    subresource: Literal["status", "resize", "ephemeralcontainers"] | UnsetType = UNSET
     strategic: Annotated[bool, Meta(description="a strategic merge; resizes always are")] = False
 
 
@@ -135,6 +146,7 @@ class ApiFault(Placed, kw_only=True):
     fails: ApiFails | UnsetType = UNSET
     delays: ApiDelays | UnsetType = UNSET
     hangs: ApiHangs | UnsetType = UNSET
+    maybe: Annotated[bool, Meta(description="it is no mistake if it is never hit")] = False
 
     exactly_one: ClassVar = ("fails", "delays", "hangs")
 
@@ -236,12 +248,20 @@ class Machine(Placed, kw_only=True):
     disk: Bytes | UnsetType = UNSET
     inodes: Amount | UnsetType = UNSET
     pids: Amount | UnsetType = UNSET
-    of: Annotated[
-        Literal["node", "images", "containers"],
-        Meta(description="which disk, when there are several (step `disks`)"),
-    ] = "node"
+    of: (
+        Annotated[
+            Literal["node", "images", "containers"],
+            Meta(description="which disk, when there are several (step `disks`)"),
+        ]
+        | UnsetType
+    ) = UNSET
 
     at_least_one: ClassVar = ("memory", "disk", "inodes", "pids")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.of is not UNSET and self.disk is UNSET and self.inodes is UNSET:
+            raise ValueError("of: wanted disk or inodes beside it")
 
 
 class NodeFile(Placed, kw_only=True):
@@ -251,7 +271,12 @@ class NodeFile(Placed, kw_only=True):
     at: Literal["root", "logs", "links"] = "root"
     pod: PodKey | UnsetType = UNSET
     text: Text | UnsetType = UNSET
-    remove: bool = False
+    remove: Yes = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.remove is (self.text is not UNSET):
+            raise ValueError("wanted exactly one of text, remove: true")
 
 
 class Step(Placed, kw_only=True):
@@ -277,7 +302,7 @@ class Step(Placed, kw_only=True):
     create_object: CreateObject | UnsetType = UNSET
     delete_object: DeleteObject | UnsetType = UNSET
     patch_node: PatchNode | UnsetType = UNSET
-    delete_node: Annotated[bool, Meta(description="true")] | UnsetType = UNSET
+    delete_node: Annotated[Yes, Meta(description="true")] | UnsetType = UNSET
     # faults and behaviours
     api: Annotated[Literal["down", "up"], Meta(description="no request reaches it")] | UnsetType = (
         UNSET
@@ -319,8 +344,7 @@ class Step(Placed, kw_only=True):
     ) = UNSET
     # the node
     reboot: (
-        Annotated[bool, Meta(description="true: kill the kubelet, reboot, start the kubelet")]
-        | UnsetType
+        Annotated[Yes, Meta(description="kill the kubelet, reboot, start the kubelet")] | UnsetType
     ) = UNSET
     kubelet: Kubelet | Literal["stop", "kill", "start", "restart"] | UnsetType = UNSET
     machine: Machine | UnsetType = UNSET
@@ -331,12 +355,28 @@ class Step(Placed, kw_only=True):
         ]
         | UnsetType
     ) = UNSET
-    oom: Annotated[bool, Meta(description="true: the machine is out of memory")] | UnsetType = UNSET
+    oom: Annotated[Yes, Meta(description="the machine is out of memory")] | UnsetType = UNSET
     kernel_says: Annotated[str, Meta(description="a line of the kernel's log")] | UnsetType = UNSET
     shutdown: (
         Annotated[Literal["announce", "call_off"], Meta(description="of the machine")] | UnsetType
     ) = UNSET
     file: NodeFile | UnsetType = UNSET
+    # what is plugged into the kubelet, and requests to it
+    plug_in: PlugIn | UnsetType = UNSET
+    devices: SetDevices | UnsetType = UNSET
+    device_fault: DeviceFault | UnsetType = UNSET
+    unplug: (
+        Annotated[str, Meta(description="the resource of a device plug-in, which ends")] | UnsetType
+    ) = UNSET
+    logins: (
+        Annotated[
+            tuple[LoginPlugIn, ...],
+            Meta(min_length=1, description="credential plug-ins; restarts the kubelet"),
+        ]
+        | UnsetType
+    ) = UNSET
+    login: Login | UnsetType = UNSET
+    ask: Ask | UnsetType = UNSET
     # time and looking
     advance: Annotated[Seconds, Meta(description="so much time passes")] | UnsetType = UNSET
     wait: Annotated[Expectation, Meta(description="within 10s, if not given")] | UnsetType = UNSET

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import UNSET
 
 from kubelet_conformance.scenarios.shape.conditions import Condition, Expectation, Monitor
 from kubelet_conformance.scenarios.shape.scenario import Scenario
+from kubeobjects.strict.reader import Placed, Strict
 
 
 def expectations_of(scenario: Scenario) -> Iterator[Expectation]:
@@ -41,17 +43,29 @@ def shows_bug(scenario: Scenario, failed: Expectation | Monitor) -> bool:
     return any(e is failed for e in of_bug)
 
 
-def parts_of(wanted: Expectation | Monitor) -> Iterator[Condition]:
-    """The conditions that an expectation consists of: itself, or those in it."""
+def parts_of(wanted: Condition) -> Iterator[Condition]:
+    """The conditions that an expectation consists of: itself, or those in it, at any depth."""
     if wanted.kind:
         yield wanted
-    if wanted.all_of is not UNSET:
-        yield from wanted.all_of
-    if isinstance(wanted, Expectation):
-        if wanted.any_of is not UNSET:
-            yield from wanted.any_of
-        if wanted.never is not UNSET:
-            yield wanted.never
+    for word in ("all_of", "any_of"):
+        several = getattr(wanted, word, UNSET)
+        for one in () if several is UNSET else several:
+            yield from parts_of(one)
+    never = getattr(wanted, "never", UNSET)
+    if never is not UNSET:
+        yield never
+
+
+def placed_in(what: Any) -> Iterator[Placed]:
+    """All structs in it that know their places, itself among them."""
+    if isinstance(what, Strict):
+        if isinstance(what, Placed):
+            yield what
+        for value in what.given().values():
+            yield from placed_in(value)
+    elif isinstance(what, Mapping | tuple):
+        for value in what.values() if isinstance(what, Mapping) else what:
+            yield from placed_in(value)
 
 
 def lasts_s(scenario: Scenario) -> float:

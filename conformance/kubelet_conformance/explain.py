@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,12 +15,14 @@ from typing import Final
 
 from kubelet_conformance.registry import RULE, Case
 from kubelet_conformance.rule_places import Place, closest, home_of, product_places
-from kubelet_conformance.rule_texts import RuleText
+from kubelet_conformance.rule_texts import MARKS, RuleText
 from kubelet_conformance.word_search import Thing, clause_about, found_by
 
 WIDEST: Final = 100
 MOST_FUNCTIONS: Final = 12
 LONGEST_ANSWER: Final = 180
+_NOTHING_MORE: Final = re.compile(r"(?:\s+-|\s*\|\s*-?)+$")
+"""Cells in which nothing is, at the end of a row, and what is left of an entry of a list."""
 
 
 class UnknownName(ValueError):
@@ -153,10 +156,11 @@ def _case_lines(case: Case, rules: Mapping[str, RuleText]) -> list[str]:
 
 
 def _wrapped(text: str, indent: str, further: str = "") -> list[str]:
-    """The text at the width of the terminal, without Markdown's bold; rows of tables stay lines."""
+    """The text at the width of the terminal, without Markdown's marks; rows of tables and entries
+    of lists stay lines."""
     width = min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST)
     lines: list[str] = []
-    for part in text.replace("**", "").split("\n|"):
+    for part in _parts(text):
         lines += textwrap.wrap(
             " ".join(part.split()),
             width,
@@ -166,3 +170,15 @@ def _wrapped(text: str, indent: str, further: str = "") -> list[str]:
             break_on_hyphens=False,
         )
     return lines
+
+
+def _parts(text: str) -> Iterator[str]:
+    r"""The paragraphs, rows and entries of a text.
+
+    >>> list(_parts("**It** is *so*: `a*b`\n| a | - |\n|---|---|\n- all of cpu.*"))
+    ['It is so: `a*b`', 'a', '- all of cpu.*']
+    """
+    unmarked = MARKS.sub(lambda mark: mark["bold"] or mark["em"] or mark[0], text)
+    for part in re.split(r"\n\s*(?=\||- )", unmarked):
+        if set(part) - set("|-: \n"):
+            yield _NOTHING_MORE.sub("", part.strip().removeprefix("|").strip())

@@ -118,6 +118,7 @@ def case_line(result: Result, choice: Choice) -> CaseLine:
         expected=expected,
         seen=seen,
         messages="" if passed or result.detail == reason else result.detail,
+        log=result.log,
         warning=result.warning,
         case_s=round(result.case_s, 3),
         real_s=round(result.real_s, 3),

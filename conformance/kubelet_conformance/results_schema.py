@@ -103,6 +103,13 @@ class CaseLine(Struct, tag_field="kind", tag="case", omit_defaults=True, frozen=
     messages: Annotated[
         str, Meta(description="the whole text of a failure, with the last calls and events")
     ] = ""
+    log: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="of a case that did not pass: what the kubelet's log says of its pods as "
+            "warnings and errors, then its last lines"
+        ),
+    ] = ()
     warning: Annotated[str, Meta(description="a problem that did not change the verdict")] = ""
     case_s: Annotated[float, Meta(description="inside the case, virtual in a virtual run")] = 0.0
     real_s: Annotated[float, Meta(description="wall time, with set-up and clean-up")] = 0.0
@@ -145,7 +152,7 @@ def told(text: str) -> tuple[str, str, str]:
     expected, seen = _part(text, "expected:"), _part(text, "seen:")
     if not expected:
         return text.strip().partition("\n")[0], "", ""
-    first = " ".join(seen.split()) or "nothing"
+    first = "; ".join(" ".join(line.split()) for line in seen.splitlines()) or "nothing"
     return f"expected {' '.join(expected.split())}, seen {first}", expected, seen
 
 

@@ -16,6 +16,11 @@ _PACKAGE: Final = Path(__file__).parent
 DEFINED: Final = re.compile(r"\*\*([A-Z]{2,5}-\d{3})\*\*")
 CLAUSE: Final = re.compile(r"\*\*\.(\d{1,2})\*\*")
 LEVEL: Final = r"(MUST|SHOULD|DETAIL)"
+MARKS: Final = re.compile(
+    r"`(?P<code>[^`]*)`|\*\*(?P<bold>[^*]+)\*\*"
+    r"|(?<![\w*.])\*(?=[^\s*])(?P<em>(?:`[^`]*`|[^*`])+)(?<!\s)\*(?![\w*])"
+)
+"""Code, what is bold and what is stressed. An asterisk elsewhere stands for itself (`cpu.*`)."""
 
 
 @dataclass(frozen=True, slots=True)

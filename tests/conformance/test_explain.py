@@ -10,8 +10,9 @@ import pytest
 from places import ROOT
 
 from kubelet_conformance.cli import main
+from kubelet_conformance.explain import _parts
 from kubelet_conformance.rule_places import home_of
-from kubelet_conformance.rule_texts import rules_in
+from kubelet_conformance.rule_texts import all_rules, rules_in
 
 PAGE = """\
 ## 1. Stops (MUST:)
@@ -150,3 +151,19 @@ def test_names_come_before_words(capsys: pytest.CaptureFixture[str]) -> None:
         4,
         "kubelet-conformance: explain xyzzy plugh: no rule and no case has this name\n",
     )
+
+
+def test_no_mark_and_no_lone_dash_is_left_in_the_text_of_a_rule() -> None:
+    for rule in all_rules().values():
+        for part in (rule.text, *rule.clauses().values()):
+            for paragraph in _parts(part):
+                plain = re.sub(r"`[^`]*`", "", paragraph)
+                assert "**" not in plain, rule.id
+                assert not re.search(r"(?<![\w.*])\*\w[^*]*\w\*(?!\w)", plain), rule.id
+                assert not re.search(r"(\s|^)[-\u2014|]+$|-{3}", paragraph), rule.id
+
+
+def test_rows_of_tables_are_lines_without_rulers(capsys: pytest.CaptureFixture[str]) -> None:
+    _, said = explain("LIFE-031", capsys)
+    assert "  # | if | then\n  .1 runtime-only pod and not kill | ignore\n" in said
+    assert "starts as terminated" in said

@@ -77,3 +77,36 @@ def test_a_list_has_an_empty_line_before_it(page: Path) -> None:
     """Without one it is a list on GitHub and none on the site."""
     lists = re.findall(r"^[^-#|\s].*\n- .*", FENCE.sub("", page.read_text()), re.M)
     assert lists == []
+
+
+PICTURE = re.compile(
+    r'<picture>\n<source media="\(prefers-color-scheme: dark\)" srcset="images/([\w-]+)-dark.png">'
+    r'\n<img src="images/([\w-]+)-light.png" alt="[^"]{20,}">\n</picture>'
+)
+
+
+def test_every_picture_is_there_light_and_dark_and_is_small() -> None:
+    shown = {"timeline", "first-page"}  # in the README, where PyPI knows one mode only
+    for page in PAGES:
+        text = page.read_text()
+        pairs = PICTURE.findall(text)
+        assert len(pairs) == text.count("<picture>") == text.count("<img "), page
+        assert all(dark == light for dark, light in pairs)
+        shown |= {light for _, light in pairs}
+    there = {file.name for file in (DOCS / "images").iterdir()}
+    assert there == {f"{name}-{mode}.png" for name in shown for mode in ("light", "dark")}
+    assert max(file.stat().st_size for file in (DOCS / "images").iterdir()) < 150_000
+
+
+def test_the_first_page_shows_a_picture_code_and_what_it_prints_and_where_the_code_is() -> None:
+    text = (DOCS / "index.md").read_text()
+    table = text.index("| you want | read |")
+    for part in ("<!-- where the code is", "<picture>", "```python", "nearest miss"):
+        assert text.index(part) < table
+
+
+def test_where_the_code_is_stands_in_one_place() -> None:
+    """pyproject.toml has it; tools/docs/docs_hooks.py tells the site."""
+    settings = (ROOT / "mkdocs.yml").read_text()
+    assert not re.search(r"^(repo_url|repo_name|edit_uri|site_url):", settings, re.M)
+    assert "github.com" not in settings

@@ -77,12 +77,13 @@ class Tab:
         result: dict[str, Any] = answer["result"]
         return result
 
-    async def open(self, page: Path) -> None:
-        """Load a file, and wait until it is there."""
+    async def open(self, page: Path | str) -> None:
+        """Load a file or a URL, and wait until it is there."""
         for domain in ("Page", "Runtime", "Log"):
             await self.send(f"{domain}.enable")
         self._loaded.clear()
-        await self.send("Page.navigate", url=page.absolute().as_uri())
+        url = page if isinstance(page, str) else page.absolute().as_uri()
+        await self.send("Page.navigate", url=url)
         await asyncio.wait_for(self._loaded.wait(), ANSWER_S)
 
     async def js(self, expression: str) -> Any:

@@ -10,6 +10,7 @@ import json
 import posixpath
 import re
 import sys
+import tomllib
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -26,6 +27,26 @@ from rules_in_tree import ROOT, Found, look
 
 OUTSIDE: Final = re.compile(r"(?<!!)\[([^\]]+)\]\((\.\./[^)#\s]+)(#[^)\s]*)?\)")
 OVERVIEW: Final = "<!-- overview, made when the site is built -->"
+CODE: Final = "<!-- where the code is, made when the site is built -->"
+PICTURE: Final = re.compile(r'\b(src|srcset)="(?=images/)')
+SOURCE: Final = '<details class="mkdocstrings-source"'
+UNSEARCHED: Final = " data-search-exclude"
+LARGEST_RULES: Final = 500_000
+"""Bytes of a page of rules: such a page is there in a second."""
+LARGEST_SEARCH: Final = 4_000_000
+"""Bytes of what each visitor's browser reads for its search."""
+
+
+def repository() -> str:
+    """Where the code is, as pyproject.toml says; "" where it does not."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return str(project.get("urls", {}).get("Repository", ""))
+
+
+def on_config(config: Any, **_: Any) -> None:
+    """The link to the code at the top of each page."""
+    if repository():
+        config.repo_url, config.repo_name = repository(), config.site_name
 
 
 def on_pre_build(**_: Any) -> None:
@@ -51,12 +72,15 @@ def _contracts() -> list[rule_folds.Run]:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """What unfolds below rules, and the overview of them; links from functions that a page names to
-    their source, and paths instead of links to files that are no pages. Raises PluginError for a
-    link to nothing."""
+    """What unfolds below rules, and the overview of them; where pictures and the code are; links
+    from functions that a page names to their source, and paths instead of links to files that are
+    no pages. Raises PluginError for a link to nothing."""
     source = page.file.src_uri
     if source.startswith("spec/"):
         markdown = rule_folds.unfolded(markdown, source, _tree(), [*_runs(), *_contracts()])
+    markdown = PICTURE.sub(rf'\1="{"../" * page.url.count("/")}', markdown)
+    where = f"The code: <{repository()}>." if repository() else ""
+    markdown = markdown.replace(CODE, where)
     if OVERVIEW in markdown:
         markdown = markdown.replace(OVERVIEW, rule_folds.overview(_tree(), _runs()))
     markdown = OUTSIDE.sub(lambda match: _outside(match, source), markdown)
@@ -64,12 +88,25 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
-    """Links from the rules that docstrings name to their texts."""
+    """Links from the rules that docstrings name to their texts. The search finds what docstrings
+    say, not the source."""
     source = page.file.src_uri
     if not source.startswith("api/"):
         return html
+    html = html.replace(SOURCE, SOURCE + UNSEARCHED)
     pages = {rule.id: rule.page for rule in _tree().rules}
     return source_pages.with_rules(html, pages, source)
+
+
+def on_post_build(config: Any, **_: Any) -> None:
+    """Raises PluginError when a page of rules, or the index of the search, is too large."""
+    site = Path(config.site_dir)
+    limits = dict.fromkeys(site.glob("spec/*/index.html"), LARGEST_RULES)
+    limits[site / "search" / "search_index.json"] = LARGEST_SEARCH
+    for file, most in limits.items():
+        if file.stat().st_size > most:
+            size = file.stat().st_size
+            raise PluginError(f"{file.relative_to(site)} has {size} bytes, wanted at most {most}")
 
 
 def _outside(match: re.Match[str], source: str) -> str:

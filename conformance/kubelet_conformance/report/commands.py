@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from fakecri.recording.recorded import RecordError
-from kubelet_conformance.report import pages, tables
+from kubelet_conformance.report import pages, side_by_side, tables
 from kubelet_conformance.report.compare import Slack
 from kubelet_conformance.report.differences import CaseDifference, differences, lines
 from kubelet_conformance.report.showing import recorded_trace
@@ -168,17 +168,10 @@ def diff(options: argparse.Namespace) -> int:
 
 
 def _diff_page(a: RunFile, b: RunFile, found: Sequence[CaseDifference]) -> str:
-    by_id = {d.id: d for d in found}
-
-    def traces(name: str) -> tuple[bytes, bytes]:
-        diff = by_id[name]
-        return _trace_json(a, diff.a) or b"{}", _trace_json(b, diff.b) or b"{}"
-
-    return pages.diff_page(
-        names=(f"{a.title} ({a.path.name})", f"{b.title} ({b.path.name})"),
-        verdicts=[(d.id, d.a.verdict, d.b.verdict) for d in found if d.verdicts_differ],
-        cases=[(d.id, d.pairs) for d in found if d.pairs],
-        traces=traces,
+    return side_by_side.diff_page(
+        names=((a.title, a.path.name), (b.title, b.path.name)),
+        found=found,
+        traces=lambda one: (_trace_json(a, one.a) or b"{}", _trace_json(b, one.b) or b"{}"),
     )
 
 
@@ -186,7 +179,7 @@ def matrix(options: argparse.Namespace) -> int:
     """Show how the runs ended, areas by products."""
     columns = _columns([read(file) for file in options.files])
     if options.html:
-        return _written(options.html, pages.matrix_page(columns))
+        return _written(options.html, side_by_side.matrix_page(columns))
     form = tables.markdown_table if options.markdown else tables.text_table
     print(form(*tables.matrix(columns)))
     heads, rows = tables.differing(columns)

@@ -70,9 +70,18 @@ class Pair:
     differs: str = ""
 
     @property
+    def both(self) -> tuple[Step | None, Step | None]:
+        """That of A and that of B."""
+        return self.a, self.b
+
+    @property
     def at_s(self) -> float:
         """When the earlier of them came."""
-        return min(step.entry.at_s for step in (self.a, self.b) if step is not None)
+        return min(step.entry.at_s for step in self.both if step is not None)
+
+    def at_s_of(self, step: Step | None) -> float:
+        """When that one came; of one that is missing: when the other did."""
+        return self.at_s if step is None else step.entry.at_s
 
 
 def compared(a: Trace, b: Trace, slack: Slack | None = None) -> list[Pair]:

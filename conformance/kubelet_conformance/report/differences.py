@@ -23,6 +23,10 @@ class CaseDifference:
     """The file that has no trace of it: its calls are not compared."""
 
     @property
+    def both(self) -> tuple[CaseLine, CaseLine]:
+        return self.a, self.b
+
+    @property
     def verdicts_differ(self) -> bool:
         return self.a.verdict != self.b.verdict
 

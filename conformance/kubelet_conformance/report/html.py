@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import base64
+import re
 import zlib
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Final
 
+from kubelet_conformance.rule_texts import MARKS
+
 SCRIPTS: Final = ("timeline.js", "page.js")
 NUMBERS: Final = frozenset("0123456789-/.")
+TABLE: Final = '<table tabindex="0">'
+"""Where there is little room it is moved, by the keyboard too."""
+_TABLE: Final = re.compile(r"(?:^\|.*\n?)+", re.MULTILINE)
+_CELLS: Final = re.compile(r"\|(?=(?:[^`]*`[^`]*`)*[^`]*$)")
+"""What divides the cells of a row; inside of code it is a letter like others."""
 
 
 def page(title: str, *parts: str, scripts: bool = True) -> str:
@@ -49,7 +57,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str = ""
     caption_html = f"<caption>{escape(caption)}</caption>" if caption else ""
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in heads)
     body = "".join(f"<tr>{_row(row)}</tr>" for row in rows)
-    return f"<table>{caption_html}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"{TABLE}{caption_html}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -65,6 +73,36 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
     return f'<dl class="facts">{"".join(entries)}</dl>'
 
 
+def marked(text: str) -> str:
+    """Markdown of a rule as HTML: code, what is bold or stressed, and tables.
+
+    >>> marked("**.1** `a < b` of *all* cpu.*")
+    '<b>.1</b> <code>a &lt; b</code> of <em>all</em> cpu.*'
+    """
+    parts = []
+    place = 0
+    for rows in _TABLE.finditer(text):
+        cells = [_CELLS.split(row.strip().strip("|")) for row in rows[0].splitlines()]
+        made = "".join(
+            f"<tr>{''.join(f'<td>{_inline(cell.strip())}</td>' for cell in row)}</tr>"
+            for row in cells
+            if set("".join(row)) - set("-: ")
+        )
+        parts += [_inline(text[place : rows.start()].rstrip()), f"<table>{made}</table>"]
+        place = rows.end()
+    return "".join([*parts, _inline(text[place:].strip())])
+
+
+def _inline(text: str) -> str:
+    return MARKS.sub(_mark, escape(text, quote=False))
+
+
+def _mark(mark: re.Match[str]) -> str:
+    tag = {"code": "code", "bold": "b", "em": "em"}[str(mark.lastgroup)]
+    inside = mark[str(mark.lastgroup)]
+    return f"<{tag}>{inside if tag == 'code' else MARKS.sub(_mark, inside)}</{tag}>"
+
+
 def packed(json: bytes) -> str:
     """Deflated JSON in base64, as the scripts unpack it: a tenth of the size, and a case that is
     not opened costs nothing."""
@@ -76,6 +114,13 @@ def trace_script(identity: str, json: bytes) -> str:
     return f'<script type="application/octet-stream" id="{identity}">{packed(json)}</script>'
 
 
-def timeline(identity: str, *, now: bool = False) -> str:
-    """The place of the timeline of that trace; `now`: drawn when the page is opened."""
-    return f'<div class="timeline{" now" if now else ""}" data-trace="{identity}"></div>'
+def timeline(
+    identity: str, *, now: bool = False, at_s: float | None = None, controls: str = ""
+) -> str:
+    """The place of the timeline of that trace; `now`: drawn when the page is opened. `at_s`: a
+    moment to mark, and to jump to. `controls`: the element that takes its fields and buttons, in
+    place of the timeline itself; `none`: those of its neighbour move it, too."""
+    moment = "" if at_s is None else f' data-at="{at_s}"'
+    above = f' data-controls="{controls}"' if controls else ""
+    kind = "timeline now" if now else "timeline"
+    return f'<div class="{kind}" data-trace="{identity}"{moment}{above}></div>'

@@ -1,29 +1,24 @@
-"""The page of a run, of a recording, and of runs side by side. Pure."""
+"""The page of a run, and of a recording. Pure."""
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
-from typing import Final
 
-from kubelet_conformance.report.compare import Pair, Step
-from kubelet_conformance.report.html import facts, page, table, timeline, trace_script
+from kubelet_conformance.report.html import facts, marked, page, table, timeline, trace_script
 from kubelet_conformance.report.tables import (
     HEADS,
+    NOT_PASSED,
     RAN,
-    Column,
-    differing,
+    cases_in_words,
     duration,
-    matrix,
     summary_rows,
 )
 from kubelet_conformance.results_schema import WORST_FIRST, CaseLine, Product, RunEnd, RunHead
 
 Traces = Callable[[CaseLine], bytes | None]
 """The JSON of a case's trace; None where it was not kept."""
-_CODE: Final = re.compile(r"`([^`]*)`")
-_BOLD: Final = re.compile(r"\*\*([^*]+)\*\*")
 
 
 def run_page(
@@ -46,7 +41,7 @@ def run_page(
             scripts.append(trace_script(identity, trace))
         case_parts.append(_case(case, rules, identity, several=len(head.seeds) > 1))
     return page(
-        f"{head.kubelet} on {runtime}",
+        f"{how_it_ended(cases, end)}: {head.kubelet} on {runtime}",
         run_facts(head, runtime, end, cases),
         "<h2>Summary</h2>",
         table(HEADS, summary_rows(cases), "passed of those that ran, by area and level"),
@@ -55,6 +50,16 @@ def run_page(
         *case_parts,
         *scripts,
     )
+
+
+def how_it_ended(cases: Sequence[CaseLine], end: RunEnd | None) -> str:
+    """The verdict on a run, which begins the title of its page: `2 failed, 1 error of 9 cases`."""
+    counts = Counter(case.verdict for case in cases)
+    bad = [f"{counts[word]} {word}" for word in WORST_FIRST if word in NOT_PASSED and counts[word]]
+    ran = sum(counts[word] for word in RAN)
+    ended = f"{', '.join(bad)} of {cases_in_words(ran)}" if bad else f"{ran} passed"
+    sign = "\u2717" if counts["failed"] or counts["error"] else "\u2713"
+    return f"{sign} {ended}" if end and end.complete else f"{sign} {ended}, not all have run"
 
 
 def run_facts(
@@ -125,7 +130,7 @@ def _case(case: CaseLine, rules: Mapping[str, str], trace: str, *, several: bool
         parts += ["<h3>What happened</h3>", timeline(trace)]
     elif case.verdict in RAN:
         parts.append("<p>What happened was not kept (<code>--traces all</code> keeps it).</p>")
-    return "".join([*parts, "</div></details>"])
+    return "".join([*parts, _texts(case), "</div></details>"])
 
 
 def verdict(word: str) -> str:
@@ -141,18 +146,9 @@ def _rules(case: CaseLine, rules: Mapping[str, str]) -> str:
     for rule in dict.fromkeys(cited.partition(".")[0] for cited in case.rules):
         clauses = [c.partition(".")[2] for c in case.rules if c.startswith(f"{rule}.")]
         named = f"{rule}, clause {', '.join(clauses)}" if clauses else rule
-        text = _marked(rules.get(rule, "(its text is not known to this version)"))
-        parts.append(f'<p class="rule"><strong>{escape(named)}</strong> {text}</p>')
+        text = marked(rules.get(rule, "(its text is not known to this version)"))
+        parts.append(f'<div class="rule"><strong>{escape(named)}</strong> {text}</div>')
     return "".join(parts)
-
-
-def _marked(text: str) -> str:
-    """The text of a rule as HTML: code and clause numbers.
-
-    >>> _marked("**.1** `a < b`")
-    '<b>.1</b> <code>a &lt; b</code>'
-    """
-    return _BOLD.sub(r"<b>\1</b>", _CODE.sub(r"<code>\1</code>", escape(text, quote=False)))
 
 
 def _outcome(case: CaseLine) -> str:
@@ -163,9 +159,6 @@ def _outcome(case: CaseLine) -> str:
         parts.append(f"<h3>Expected and seen</h3>{facts(pairs)}")
     elif case.reason:
         parts.append(f"<h3>Why</h3><p>{escape(case.reason)}</p>")
-    if case.messages:
-        whole_text = f'<pre tabindex="0" aria-label="the whole text">{escape(case.messages)}</pre>'
-        parts.append(f"<h3>The whole text</h3>{whole_text}")
     if case.warning:
         parts.append(f"<p>Warning: {escape(case.warning)}</p>")
     if case.repeat:
@@ -173,71 +166,17 @@ def _outcome(case: CaseLine) -> str:
     return "".join(parts)
 
 
+def _texts(case: CaseLine) -> str:
+    """The lines of the kubelet's log, and the whole text of a failure."""
+    texts = {"The kubelet's log": "\n".join(case.log), "The whole text": case.messages}
+    return "".join(
+        f'<h3>{escape(head, quote=False)}</h3><pre tabindex="0" aria-label="{escape(head)}">'
+        f"{escape(text)}</pre>"
+        for head, text in texts.items()
+        if text
+    )
+
+
 def show_page(title: str, trace: bytes) -> str:
     """The page of one recording."""
     return page(title, timeline("trace-0", now=True), trace_script("trace-0", trace))
-
-
-# -- runs side by side ---------------------------------------------------------------------------
-
-
-def matrix_page(columns: Sequence[Column]) -> str:
-    """Products x areas, and the cases that did not end alike."""
-    heads, rows = matrix(columns)
-    case_heads, case_rows = differing(columns)
-    parts = [table(heads, rows, "passed of those that ran")]
-    if case_rows:
-        parts += ["<h2>Cases that did not end alike</h2>", table(case_heads, case_rows)]
-    return page("Kubelets and runtimes side by side", *parts, scripts=False)
-
-
-def diff_page(
-    *,
-    names: tuple[str, str],
-    verdicts: Sequence[tuple[str, str, str]],
-    cases: Sequence[tuple[str, Sequence[Pair]]],
-    traces: Callable[[str], tuple[bytes, bytes]],
-) -> str:
-    """Two runs side by side. `verdicts`: case, verdict in A, verdict in B, where they differ;
-    `cases`: those whose calls differ; `traces`: the JSON of both traces of a case."""
-    a, b = names
-    parts = [facts([("A", a), ("B", b)]), "<h2>Verdicts that differ</h2>"]
-    parts.append(table(["case", "A", "B"], verdicts) if verdicts else "<p>None.</p>")
-    parts.append("<h2>Calls that differ</h2>" + ("" if cases else "<p>None.</p>"))
-    scripts = []
-    for number, (name, pairs) in enumerate(cases):
-        for side, json in zip("ab", traces(name), strict=True):
-            scripts.append(trace_script(f"trace-{side}{number}", json))
-        opened = " open" if number == 0 else ""
-        sides = "".join(
-            f"<section><h3>{side.upper()}</h3>{timeline(f'trace-{side}{number}')}</section>"
-            for side in "ab"
-        )
-        parts.append(
-            f'<details class="case" id="{escape(name)}"{opened}><summary><code>{escape(name)}'
-            f'</code> {escape(_first(pairs))}</summary><div class="inside">{_calls(pairs)}'
-            f'<div class="sides">{sides}</div></div></details>'
-        )
-    return page(f"{a} and {b}", *parts, *scripts)
-
-
-def _first(pairs: Sequence[Pair]) -> str:
-    return next((f"{pair.pod}: {pair.differs}" for pair in pairs if pair.differs), "")
-
-
-def _calls(pairs: Sequence[Pair]) -> str:
-    """The calls of both sides in one table; the first that differs is marked."""
-    rows = []
-    differed = False
-    for pair in pairs:
-        kind = ("differs" if differed else "differs first") if pair.differs else ""
-        differed = differed or bool(pair.differs)
-        cells = (pair.pod, _step(pair.a), _step(pair.b), pair.differs)
-        row = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        rows.append(f'<tr class="{kind}">{row}</tr>')
-    heads = "".join(f'<th scope="col">{word}</th>' for word in ("pod", "A", "B", "differs in"))
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-
-
-def _step(step: Step | None) -> str:
-    return "" if step is None else f"{step.entry.at_s:.3f} s  {step.name}"

@@ -53,6 +53,14 @@ def duration(seconds: float) -> str:
     return f"{whole // 60} min {whole % 60:02d} s" if whole >= 120 else f"{seconds:.1f} s"
 
 
+def cases_in_words(number: int) -> str:
+    """
+    >>> cases_in_words(1), cases_in_words(2)
+    ('1 case', '2 cases')
+    """
+    return f"{number} case{'' if number == 1 else 's'}"
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One run in a matrix: its name, and each case's worst result."""

@@ -65,7 +65,10 @@ class CaseItem(pytest.Item):
             rules = ", ".join(self.case.rules) or "none"
             head = f"{self.case.title}\nrules:    {rules} ({self.case.level.name})"
             again = self.choice.repeat(self.case.id, self.case.file)
-            return f"{head}\n{excinfo.value}\nrepeat:   {again}"
+            log = self.result.log if self.result else ()
+            said = "\n".join(["last log lines of the kubelet:", *(f"  {line}" for line in log)])
+            text = f"{head}\n{excinfo.value}" + (f"\n{said}" if log else "")
+            return f"{text}\nrepeat:   {again}"
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:

@@ -4,6 +4,7 @@ that axe-core complains of. Screenshots stay in build/screenshots."""
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.slow
 SHOTS: Final = ROOT / "build" / "screenshots"
 GOLDEN: Final = ROOT / "tests/data/golden"
 HOST: Final = "document.querySelector('.timeline')"
+MOMENTS: Final = "[...document.querySelectorAll('.timeline')].map((t) => t.dataset.at)"
 DRAWN: Final = f"{HOST}.dataset.state === 'drawn' && {HOST}.querySelectorAll('.lanes .mark').length"
 
 
@@ -158,5 +160,61 @@ async def test_two_runs_side_by_side_in_the_browser(tmp_path: Path) -> None:
         await tab.screenshot(SHOTS / "diff.png")
         first = await tab.js("document.querySelector('tr.first').textContent")
         assert "20.0 s after the call before, in A 10.0 s" in first
+        windows = "[...document.querySelectorAll('.timeline')].map((t) => t.dataset.window)"
+        button = (
+            "[...document.querySelectorAll('.zoom button')].find((b) => b.textContent === '{}')"
+        )
+        seen = []
+        for name in ("all", "to the difference", "+"):
+            await tab.js(f"{button.format(name)}.click()")
+            of_a, of_b = await tab.js(windows)
+            assert of_a == of_b  # one axis, of both
+            seen.append([float(word) for word in of_a.split()])
+        moments = [float(at_s) for at_s in await tab.js(MOMENTS)]
+        assert seen[1][0] < min(moments) < max(moments) < seen[1][1]
+        assert seen[2][1] - seen[2][0] < seen[1][1] - seen[1][0] <= seen[0][1] - seen[0][0]
+        assert len(await tab.js("[...document.querySelectorAll('.controls')].map(() => 1)")) == 1
+        assert tab.errors == []
+        assert await complaints(tab) == []
+
+
+async def test_calls_alike_unfold(tmp_path: Path) -> None:
+    delays = (0.2, *[0.3] * 5)
+    files = []
+    for name, last_s in (("a", 10.0), ("b", 30.0)):
+        trace = trace_line("x", crash_trace(*delays, last_s))
+        lines = (head_line(), case_line("x"), trace)
+        files.append(str(write_lines(tmp_path / f"{name}.json", *lines)))
+    main("diff", [*files, "--html", str(tmp_path / "d.html")])
+    shown = (
+        "[...document.querySelectorAll('.inside > table tr')].filter((r) => r.offsetHeight).length"
+    )
+    async with browser(tmp_path / "profile") as tab:
+        await tab.open(tmp_path / "d.html")
+        before = await tab.js(shown)
+        folded = int((await tab.js("document.querySelector('.unfold').textContent")).split()[0])
+        await tab.js("document.querySelector('.unfold').click()")
+        assert await tab.js(shown) == before + folded
+        await tab.js("document.querySelector('.unfold').click()")
+        assert await tab.js(shown) == before
+
+
+@pytest.mark.parametrize("width", [1280, 430])
+async def test_pages_in_the_dark_can_be_read_and_are_no_wider_than_a_phone(
+    tmp_path: Path, width: int
+) -> None:
+    main("report", [str(a_run(tmp_path / "run.json"))])
+    async with browser(tmp_path / "profile") as tab:
+        dark = {"name": "prefers-color-scheme", "value": "dark"}
+        await tab.send("Emulation.setEmulatedMedia", features=[dark])
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        await tab.send("Emulation.setDeviceMetricsOverride", **size)
+        await tab.open(tmp_path / "run.html")
+        await tab.js("document.getElementById('bad').open = true")
+        await tab.js(f"{HOST}.scrollIntoView()")
+        await tab.until(DRAWN)
+        background = await tab.js("getComputedStyle(document.body).backgroundColor")
+        assert max(int(part) for part in re.findall(r"\d+", background)[:3]) < 60
+        assert await tab.js("document.documentElement.scrollWidth") <= width
         assert tab.errors == []
         assert await complaints(tab) == []

@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from places import ROOT
+from planted_run import planted_run
 
 from kubelet_conformance.report.commands import main
 
-RUN = """\
-import sys
-from mutant_import import become
-from mutant_tables import read_all
-
-if sys.argv[1]:
-    (mutant,) = read_all([sys.argv[1]])
-    become(mutant)
-from kubelet_conformance.cli import main
-
-sys.exit(main(["run", "--id", "backoff-first", "--jobs", "1", "-q", "--traces", "all",
-               "--results", sys.argv[2]]))
-"""
-
 
 def run(mutant: str, file: Path) -> int:
-    folders = (ROOT / "tests/mutants", ROOT / "tests", ROOT)
-    return subprocess.run(
-        [sys.executable, "-c", RUN, mutant, str(file)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))},
-        stdout=subprocess.DEVNULL,
-        check=False,
-    ).returncode
+    return planted_run(mutant, "--id", "backoff-first", "--results", str(file))
 
 
 def test_a_doubled_back_off_is_the_first_line_that_differs(

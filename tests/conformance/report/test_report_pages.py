@@ -14,10 +14,13 @@ from places import ROOT
 from result_files import case_line, crash_trace, head_line, trace_line, write_lines
 
 from fakecri.recording.recorded import RecordError
+from kubelet_conformance.report import html
 from kubelet_conformance.report.commands import main
+from kubelet_conformance.report.html import marked
 from kubelet_conformance.report.showing import recorded_trace
 from kubelet_conformance.report.tables import HEADS, Column, differing, matrix, summary_rows
 from kubelet_conformance.results_schema import Product, RunEnd
+from kubelet_conformance.rule_texts import all_rules
 
 GOLDEN = ROOT / "tests/data/golden"
 FAILED: dict[str, Any] = {
@@ -171,3 +174,106 @@ def test_an_empty_recording_is_told(tmp_path: Path, capsys: pytest.CaptureFixtur
     (tmp_path / "x.jsonl").write_text("")
     assert main("show", [str(tmp_path / "x.jsonl")]) == 2
     assert "no calls in it" in capsys.readouterr().err
+
+
+# -- two runs, titles, logs -----------------------------------------------------------------------
+
+
+def the_title(page: str) -> str:
+    found = re.search(r"<title>(.*?)</title>.*<h1>(.*?)</h1>", page, re.S)
+    assert found is not None
+    assert found[1] == found[2]
+    return found[1]
+
+
+def test_the_title_of_a_report_says_how_the_run_ended(tmp_path: Path) -> None:
+    assert main("report", [str(a_run(tmp_path / "run.json"))]) == 0
+    words = "refkubelet 1.36.0 on fakecri 1.36.0"
+    assert the_title((tmp_path / "run.html").read_text()) == f"\u2717 1 failed of 2 cases: {words}"
+    good = write_lines(tmp_path / "good.json", head_line(), case_line("x"), RunEnd(1.0, 0.1))
+    main("report", [str(good)])
+    assert the_title((tmp_path / "good.html").read_text()) == f"\u2713 1 passed: {words}"
+    cut = write_lines(tmp_path / "cut.json", head_line(), case_line("x", "known bug"))
+    main("report", [str(cut)])
+    title = the_title((tmp_path / "cut.html").read_text())
+    assert title == f"\u2713 1 known bug of 1 case, not all have run: {words}"
+
+
+def test_a_report_has_the_log_of_a_failed_case(tmp_path: Path) -> None:
+    log = ("E1129 web.yaml <refused>", "...", "I1129 the end")
+    lines = (head_line(), case_line("bad", **FAILED, log=log), case_line("good"))
+    main("report", [str(write_lines(tmp_path / "run.json", *lines))])
+    page = (tmp_path / "run.html").read_text()
+    assert page.count("The kubelet's log") == 1
+    assert "E1129 web.yaml &lt;refused&gt;\n...\nI1129 the end</pre>" in page
+
+
+def two_runs(folder: Path, *cases: tuple[str, str, float]) -> str:
+    """The page of a run and of another one; of each case its ID, and of the other run its verdict
+    and the second delay of its crash loop, which is 10 s in the first."""
+    lines: dict[str, list[Any]] = {"a": [], "b": []}
+    for name, verdict, delay_s in cases:
+        more: dict[str, Any] = {"reason": "too late"} if verdict != "passed" else {}
+        lines["a"] += [case_line(name), trace_line(name, crash_trace(0.2, 0.3, 0.4, 0.5, 10.0, 20))]
+        trace = crash_trace(0.2, 0.3, 0.4, 0.5, delay_s, 20)
+        lines["b"] += [case_line(name, verdict, **more), trace_line(name, trace)]
+    files = [str(write_lines(folder / f"{s}.json", head_line(), *lines[s])) for s in "ab"]
+    main("diff", [*files, "--html", str(folder / "d.html")])
+    return (folder / "d.html").read_text()
+
+
+def test_the_page_of_two_runs_begins_with_the_first_difference(tmp_path: Path) -> None:
+    cases = [("same", "passed", 10.0), ("slow", "passed", 30.0), ("worse", "failed", 40.0)]
+    page = two_runs(tmp_path, *cases)
+    assert the_title(page) == "\u2260 1 verdict, calls of 2 cases: a.json and b.json"
+    places = [
+        *("<h2>The first difference</h2>", 'id="worse" open', 'data-trace="trace-a0"'),
+        *('data-trace="trace-b0"', '<tr class="differs first">', "<h2>Verdicts that differ</h2>"),
+        *("<h2>Further cases whose calls differ</h2>", 'id="slow">'),
+    ]
+    assert [page.index(place) for place in places] == sorted(page.index(p) for p in places)
+    assert page.index("<h2>The first") < page.index("<table")
+    assert 'id="same"' not in page
+    assert "too late" in page
+
+
+def test_calls_alike_are_folded_up_and_the_timelines_know_the_moment(tmp_path: Path) -> None:
+    page = two_runs(tmp_path, ("slow", "passed", 30.0))
+    calls = page[page.index("differs in</th>") :]
+    rows = calls[: calls.index("</table>")]
+    folded = re.search(
+        r'class="unfold">(\d+) calls alike</button>.*?<tbody hidden>(.*?)</tbody>', rows
+    )
+    assert folded is not None
+    assert folded[2].count("<tr") == int(folded[1]) >= 4
+    before = rows[: rows.index("differs first")]
+    assert before.rpartition("</tbody>")[2].count('<tr class="">') == 2
+    moments = [
+        float(at_s) for at_s in re.findall(r'data-trace="trace-.0" data-at="([\d.]+)"', page)
+    ]
+    assert len(moments) == 2
+    assert moments[1] - moments[0] == pytest.approx(20.0)
+
+
+def test_two_runs_without_a_difference_say_so_in_the_title(tmp_path: Path) -> None:
+    page = two_runs(tmp_path, ("same", "passed", 10.0))
+    assert the_title(page) == "= No difference: a.json and b.json"
+
+
+def test_no_mark_of_markdown_is_left_in_the_text_of_a_rule() -> None:
+    for rule in all_rules().values():
+        page = re.sub(r"<code>.*?</code>", "", marked(rule.text), flags=re.S)
+        left = re.findall(r"(?<![\w.*])\*\w+[^*\n]*\w\*(?!\w)|\*\*|`|^\|.*", page, re.M)
+        assert left == [], rule.id
+
+
+def test_colours_are_named_once_for_each_mode() -> None:
+    """A colour beside the two lists of :root would be the same in the dark."""
+    style = (Path(html.__file__).parent / "page/style.css").read_text()
+    modes = re.findall(r":root \{(.*?)\}", style, re.S)
+    assert len(modes) == 2
+    light, dark = ({name for name, _ in re.findall(r"(--\w+): (#\w+)", mode)} for mode in modes)
+    assert light == dark
+    assert set(re.findall(r"var\((--\w+)\)", style)) <= light
+    rest = re.sub(r":root \{.*?\}", "", style, flags=re.S)
+    assert re.findall(r"#[0-9a-f]{3,6}\b", rest) == []

@@ -141,6 +141,10 @@ class Kubelet(Protocol):
         """End it as SIGKILL does; returns when it has ended."""
         ...
 
+    def log_lines(self) -> Sequence[str]:
+        """Its log since the case began, of all its starts; of a long one the end."""
+        ...
+
     async def pods(self) -> Sequence[dict[str, Any]]:
         """The pods in `/pods`, as JSON objects. Raises KubeletDied."""
         ...

@@ -28,6 +28,7 @@ from kubelet_conformance.harness.kubelets.base import (
 )
 from kubelet_conformance.harness.kubelets.fake_network import FakeNetwork
 from kubelet_conformance.harness.kubelets.login_plugins import PlayedScripts
+from kubelet_conformance.harness.kubelets.own_log import OwnLog
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.certificates.store import CertificateError
 from refkubelet.config import ConfigError, load_config
@@ -99,11 +100,13 @@ class InProcessKubelet:
         self._kubelet: Kubelet | None = None
         self._task: asyncio.Task[None] | None = None
         self._shown: dict[str, tuple[Any, Any, dict[str, Any]]] = {}
+        self._log = OwnLog(world.clock)
 
     async def start(self, config: Mapping[str, Any]) -> None:
         """Load the configuration from its file and run. Raises KubeletDied."""
         if self._task is not None:
             raise RuntimeError("the kubelet runs already")
+        self._log.begin()
         self._paths.config.write_text(json.dumps(config))
         try:
             loaded = load_config(self._paths.config)
@@ -180,6 +183,11 @@ class InProcessKubelet:
         """Kill it if it runs."""
         if self._task is not None:
             await self.kill()
+        self._log.end()
+
+    def log_lines(self) -> Sequence[str]:
+        """What its modules logged."""
+        return list(self._log.lines)
 
     async def pods(self) -> Sequence[dict[str, Any]]:
         """The pods as `/pods` shows them; nothing while the kubelet is stopped."""

@@ -44,6 +44,8 @@ it cannot reach the server."""
 SUMMARY_WITHIN_S: Final = 20.0
 SUMMARY_AGAIN_S: Final = 0.5
 ANSWER_WITHIN_S: Final = 60.0
+LOG_BYTES: Final = 2_000_000
+"""What is read of a log that a failure shows a part of."""
 MET: Final = "kubelet.sock: bind: address already in use"
 MEETINGS: Final = 3
 """How often a kubelet may meet another at the place for device plugins."""
@@ -241,17 +243,22 @@ class ProcessKubelet:
         the end of its process is known here."""
         self._check_alive()
         ended = self._process is not None and _has_ended(self._process.pid)
-        if ended or says_that_it_ends(self._log_lines()):
+        if ended or says_that_it_ends(self._log_from(self._log_begins)):
             raise KubeletDied(f"the kubelet ended:\n{self._last_words()}", ended=True)
 
-    def _log_lines(self) -> list[str]:
-        """The log of the present start."""
+    def log_lines(self) -> list[str]:
+        """Its log, of all its starts; the last LOG_BYTES of it. None before the first start."""
+        return self._log_from(self._log.stat().st_size - LOG_BYTES) if self._log.exists() else []
+
+    def _log_from(self, place: int) -> list[str]:
+        """The log from that byte on."""
         with self._log.open("rb") as log:
-            log.seek(self._log_begins)
+            log.seek(max(place, 0))
             return log.read().decode(errors="replace").splitlines()
 
     def _last_words(self) -> str:
-        return "\n".join(f"  {line}" for line in last_words(self._log_lines()))
+        lines = last_words(self._log_from(self._log_begins))
+        return "\n".join(f"  {line}" for line in lines)
 
     async def stop(self) -> None:
         """Send SIGTERM, and SIGKILL after STOP_WITHIN_S seconds; returns when it has ended."""

@@ -30,6 +30,7 @@ from kubelet_conformance.harness.node.runtime import NodeRuntime
 from kubelet_conformance.harness.node.storage import NodeStorage
 from kubelet_conformance.harness.node.tracing import trace_of
 from kubelet_conformance.harness.node.watch import Watch
+from kubelet_conformance.harness.observing.kubelet_log import kept
 from kubelet_conformance.harness.observing.looked import looked_at
 from kubelet_conformance.harness.observing.snapshots import container_status
 from kubelet_conformance.harness.observing.words import is_write, write_name
@@ -87,6 +88,12 @@ class Node:
     def manifest_file(self, name: str) -> str | None:
         """The file that has the manifest of that pod; None before it was written."""
         return self._files.get(name)
+
+    def kept_log(self) -> tuple[str, ...]:
+        """The lines of the kubelet's log that a failure shows; `$CASE` is the case's directory."""
+        pods = {*self._files, *self._files.values(), *self._watch.created_at_api}
+        lines = kept(self._parts.kubelet.log_lines(), pods)
+        return tuple(line.replace(str(self._parts.paths.base), "$CASE") for line in lines)
 
     async def remove_static(self, name: str) -> None:
         """Remove the manifest of that pod."""

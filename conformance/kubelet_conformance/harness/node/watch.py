@@ -13,6 +13,7 @@ from typing import Any, Final
 from kubelet_conformance.harness.expect import failure
 from kubelet_conformance.harness.node.parts import Parts
 from kubelet_conformance.harness.observing.activity import Activity
+from kubelet_conformance.harness.observing.kubelet_log import refused_files
 from kubelet_conformance.harness.observing.looked import seen_by
 from kubelet_conformance.harness.observing.snapshots import Snapshots
 from kubelet_conformance.harness.observing.words import call_line, is_write
@@ -138,9 +139,10 @@ class Watch:
         return [call_line(c, self.start_s) for c in calls]
 
     def report(self) -> list[str]:
-        """What happened last, as lines below the text of a failure: the time, the last changing
-        calls, events and statuses."""
-        lines = [f"at:       {self.now_s:.2f} s", "last calls:"]
+        """What happened last, as lines below the text of a failure: the files of static pods that
+        the kubelet has refused, which belong to what was seen, the time, the last changing calls,
+        events and statuses."""
+        lines = [*self._refusals(), f"at:       {self.now_s:.2f} s", "last calls:"]
         lines += [f"  {line}" for line in self.trace(last=LAST_CALLS)] or ["  (none)"]
         if events := self.snapshots.events[-LAST_EVENTS:]:
             lines.append("last events:")
@@ -149,3 +151,13 @@ class Watch:
             lines.append("last statuses:")
             lines += [f"  {line}" for line in statuses]
         return lines
+
+    def _refusals(self) -> list[str]:
+        """The files of static pods that are there and were refused, each with the reason."""
+        directory = self._parts.paths.manifests
+        refused = refused_files(self._parts.kubelet.log_lines(), str(directory))
+        return [
+            f"          static pod file {file} was refused: {why}"
+            for file, why in refused.items()
+            if (directory / file).exists()
+        ]

@@ -21,6 +21,7 @@ from kubelet_conformance.harness.kubelets.base import KubeletDied, NodePaths
 from kubelet_conformance.harness.kubelets.watches import MachineLacks
 from kubelet_conformance.harness.node import Node
 from kubelet_conformance.harness.node.parts import Parts
+from kubelet_conformance.harness.observing.kubelet_log import kept
 from kubelet_conformance.harness.runs.choice import Choice, Traces
 from kubelet_conformance.registry import Case, Minor
 from kubelet_conformance.traces.entries import Trace
@@ -68,6 +69,8 @@ class Result:
     """Seconds of wall time, set-up and clean-up included."""
     trace: tuple[str, ...] = ()
     """The recorded calls, one line each."""
+    log: tuple[str, ...] = ()
+    """Of a case that did not pass: what the kubelet's log says of its pods, and the end of it."""
     record: Trace | None = None
     """What happened, for result files; None where it is not kept."""
     seed: int | None = None
@@ -141,8 +144,10 @@ async def _run_body(case: Case, parts: Parts, traces: Traces) -> Result:
         if outcome is Outcome.FAILED and why:
             outcome, detail = Outcome.INCONCLUSIVE, f"the machine was overloaded: {why}\n{detail}"
     if node is None:
-        return Result(case, outcome, detail, breach)
+        return Result(case, outcome, detail, breach, log=kept(parts.kubelet.log_lines(), ()))
     result = Result(case, outcome, detail, breach, case_s=node.now_s, trace=tuple(node.trace()))
+    if outcome is not Outcome.PASSED:
+        result = replace(result, log=node.kept_log())
     keeps_record = traces == "all" or (traces == "failed" and outcome is not Outcome.PASSED)
     return replace(result, record=node.record()) if keeps_record else result
 

@@ -23,8 +23,18 @@ async function fill(host) {
   }
 }
 
-function fillAll(inside) {
-  for (const host of inside.querySelectorAll(".timeline[data-trace]")) fill(host);
+async function fillAll(inside) {
+  await Promise.all([...inside.querySelectorAll(".timeline[data-trace]")].map(fill));
+  for (const sides of inside.querySelectorAll(".sides")) {
+    const [a, b] = [...sides.querySelectorAll(".timeline")].map((host) => host.timeline);
+    if (a && b && !a.partner) a.link(b);
+  }
+}
+
+function unfold(button) {
+  const rows = button.closest("tbody").nextElementSibling;
+  rows.hidden = !rows.hidden;
+  button.setAttribute("aria-expanded", String(!rows.hidden));
 }
 
 function openNamed() {
@@ -58,6 +68,10 @@ document.addEventListener("DOMContentLoaded", () => {
     if (one.open) fillAll(one);
   }
   for (const host of document.querySelectorAll(".timeline.now")) fill(host);
+  for (const button of document.querySelectorAll("button.unfold")) {
+    button.setAttribute("aria-expanded", "false");
+    button.addEventListener("click", () => unfold(button));
+  }
   const form = document.getElementById("choose");
   if (form) {
     form.addEventListener("input", filterCases);

@@ -1,7 +1,9 @@
 "use strict";
 // A timeline: a lane for each pod and each container, all on one axis of time. Lanes are drawn when
 // they come into view, and again when zoom or filter change; marks that would lie on each other are
-// one mark with a number. `new Timeline(host, trace)` fills the element `host`.
+// one mark with a number. `new Timeline(host, trace)` fills the element `host`. Its data-at is a moment
+// that is marked, its data-controls where the fields and buttons go. Two that are `linked` have one
+// axis, and show the same time, pod, kinds and text.
 
 const KINDS = {
   call: "CRI calls", probe: "probes", hook: "hooks over HTTP", state: "states", wait: "waits", status: "pod statuses",
@@ -103,6 +105,8 @@ class Timeline {
     this.pod = null;
     this.text = "";
     this.chosen = null;
+    this.partner = null;
+    this.at = host.dataset.at === undefined ? null : Number(host.dataset.at);
     this.build();
     this.filter();
   }
@@ -147,9 +151,14 @@ class Timeline {
     this.table = element("details", { class: "entries", ontoggle: () => this.fillTable() },
       element("summary", {}, "The same as a table"),
       element("table", {}, element("thead", {}, element("tr", {}, ...["time", "took", "kind", "what", "about", "more"].map((word) => element("th", { scope: "col" }, word)))), this.rows), this.more);
-    this.host.replaceChildren(
+    if (this.at !== null) zoom.append(button("to the difference", "show the moment of the first difference", () => this.toDifference()));
+    const controls = [
       element("div", { class: "controls" }, element("label", {}, "pod ", podChoice), element("label", {}, "method or text ", text), zoom, this.shown),
-      element("fieldset", { class: "kinds" }, element("legend", {}, "shown"), ...kinds),
+      element("fieldset", { class: "kinds" }, element("legend", {}, "shown"), ...kinds)];
+    const place = this.host.dataset.controls;
+    if (place && place !== "none") document.getElementById(place).replaceChildren(...controls);
+    this.host.replaceChildren(
+      ...(place ? [] : controls),
       this.view, this.line, this.detail,
       element("p", { class: "help", id: "tl-help-" + number }, "Keys: \u2190 \u2192 entry before and after, \u2191 \u2193 lane, + \u2212 zoom, 0 all, Enter what it holds. Wheel with Ctrl zooms, dragging moves."),
       this.table);
@@ -170,7 +179,11 @@ class Timeline {
     return !this.text || (entry.what + " " + (entry.told || "") + " " + (entry.error || "") + " " + about(entry)).toLowerCase().includes(this.text);
   }
 
-  filter() {
+  filter(alone) {
+    if (this.partner && !alone) {
+      Object.assign(this.partner, { off: this.off, pod: this.pod, text: this.text });
+      this.partner.filter(true);
+    }
     this.kept = this.entries.filter((entry) => this.wanted(entry));
     this.lanes = lanesOf(this.kept);
     if (this.seer) this.seer.disconnect();
@@ -196,7 +209,7 @@ class Timeline {
     return lane.row;
   }
 
-  width() { return Math.max(200, this.view.clientWidth - 172); }
+  width() { return Math.max(120, this.view.clientWidth - this.view.querySelector(".label").offsetWidth - 16); }
   x(time) { return (time - this.window[0]) / (this.window[1] - this.window[0]) * this.width(); }
 
   show(from, to) {
@@ -205,6 +218,25 @@ class Timeline {
     from = Math.min(Math.max(from, 0), this.end - span);
     this.window = [from, from + span];
     this.redraw();
+    if (this.partner) {
+      this.partner.window = this.window;
+      this.partner.redraw();
+    }
+  }
+
+  link(other) {
+    for (const [one, another] of [[this, other], [other, this]]) {
+      one.partner = another;
+      one.end = Math.max(one.end, another.end);
+    }
+    if (this.at === null) this.show(0, this.end);
+    else this.toDifference();
+  }
+
+  toDifference() {
+    const moments = [this.at, this.partner ? this.partner.at : null].filter((at) => at !== null);
+    const first = Math.min(...moments), last = Math.max(...moments), around = Math.max(last - first, this.end / 40);
+    this.show(first - around, last + around);
   }
 
   zoom(factor, at) {
@@ -240,7 +272,8 @@ class Timeline {
     const digits = Math.max(0, -Math.floor(Math.log10(step)));
     for (let time = Math.ceil(from / step) * step; time <= to; time += step) {
       const x = this.x(time);
-      this.axis.append(shape("line", { x1: x, x2: x, y1: 14, y2: 22, class: "tick" }), shape("text", { x: x + 3, y: 12, class: "ticktext" }, time.toFixed(digits) + " s"));
+      this.axis.append(shape("line", { x1: x, x2: x, y1: 14, y2: 22, class: "tick" }));
+      if (x + 45 < width) this.axis.append(shape("text", { x: x + 3, y: 12, class: "ticktext" }, time.toFixed(digits) + " s"));
     }
   }
 
@@ -275,6 +308,10 @@ class Timeline {
       }
     }
     for (const [y, last] of Object.entries(clusters)) parts.push(this.mark(last, Number(y)));
+    if (this.at !== null && this.at >= from && this.at <= to) {
+      const x = this.x(this.at);
+      parts.push(shape("line", { x1: x, x2: x, y1: 0, y2: LANE, class: "differs-here" }));
+    }
     if (this.chosen && lane.entries.includes(this.chosen)) {
       const x = this.x(this.chosen.at_s);
       parts.push(shape("line", { x1: x, x2: x, y1: 0, y2: LANE, class: "cursor" }));

@@ -112,3 +112,5 @@ async def test_the_error_of_a_dead_kubelet_has_its_panic_and_not_that_of_an_earl
         assert told[1:] == [f"panic: {why}", *(f"frame {n}" for n in range(30))]
         await kubelet.close()
         kubelet._process = None
+    whole = kubelet.log_lines()
+    assert [line for line in whole if "panic" in line] == ["panic: first", "panic: second"]

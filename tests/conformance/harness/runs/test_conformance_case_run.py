@@ -1,5 +1,8 @@
 """How the outcomes of cases are told apart."""
 
+import logging
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -22,6 +25,7 @@ from kubelet_conformance.harness.runs.virtual import run_virtual_case, virtual_p
 from kubelet_conformance.harness.runtimes.scope import LeftBehind
 from kubelet_conformance.pytest_plugin import pytest_sessionfinish
 from kubelet_conformance.registry import Case, Feature, Level, Selection
+from kubelet_conformance.results_lines import case_line
 from kubelet_conformance.session.run import RUN, Run
 
 
@@ -66,6 +70,49 @@ async def never_reached(node: Node) -> None:
 def test_outcomes_are_told_apart(body: Any, outcome: Outcome, text: str) -> None:
     result = run_virtual_case(case_of(body), Choice())
     assert (result.outcome, text in result.detail) == (outcome, True)
+
+
+async def refuses(node: Node) -> None:
+    node.write_manifest("web.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: Web_1}\n")
+    await node.run_for(30)
+    expect(node, False, "a pod", "none")
+
+
+def test_a_failed_case_has_the_log_and_says_which_file_was_refused() -> None:
+    result = run_virtual_case(case_of(refuses), Choice())
+    seen = result.detail.partition("\nseen:     ")[2].partition("\nat: ")[0]
+    assert seen.startswith("none\n          static pod file web.yaml was refused: ")
+    assert "Web_1" in seen
+    assert any("$CASE/manifests/web.yaml" in line for line in result.log)
+    assert case_line(result, Choice()).log == result.log
+    assert "; static pod file web.yaml was refused: " in case_line(result, Choice()).reason
+    assert run_virtual_case(case_of(passes), Choice()).log == ()
+    assert logging.getLogger("refkubelet").handlers == []
+
+
+def test_the_log_of_a_failed_case_is_part_of_the_output(tmp_path: Path) -> None:
+    (tmp_path / "case_refused.py").write_text(REFUSED)
+    command = ["run", str(tmp_path / "case_refused.py")]
+    program = "import sys; from kubelet_conformance.cli import main; sys.exit(main(sys.argv[1:]))"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *command], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    log = done.stdout.partition("last log lines of the kubelet:\n")[2].partition("repeat: ")[0]
+    assert "static pod file $CASE/manifests/web.yaml: " in log
+
+
+REFUSED = """\
+from kubelet_conformance import conformance
+from kubelet_conformance.harness.node import Node
+
+
+@conformance(id="my-refused", rules=["SRC-001"])
+async def a_pod_is_refused(node: Node) -> None:
+    \"\"\"A pod is refused.\"\"\"
+    node.write_manifest("web.yaml", "kind: Pod")
+    await node.run_until(lambda: node.pod("web"), within_s=10, what="the pod")
+"""
 
 
 @pytest.mark.virtual_time

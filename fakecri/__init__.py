@@ -15,7 +15,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from fakecri.lazy import face
+from kubeobjects.lazy import face
 
 if TYPE_CHECKING:
     from fakecri.core.image_store.images import RegistryImage, any_image, registry_of

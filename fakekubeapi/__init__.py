@@ -14,48 +14,32 @@ the answer. The API's types are in `kubeobjects.schema`.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kubeobjects.lazy import face
 
 if TYPE_CHECKING:
-    from fakekubeapi.access.certificates import CertificateAuthority
-    from fakekubeapi.access.users import User
-    from fakekubeapi.api import FakeApi, RequestRecord
-    from fakekubeapi.errors import ApiUnreachable, StatusError
-    from fakekubeapi.faults import Fault
-    from fakekubeapi.latency import api_latency
-    from fakekubeapi.options import ServerOptions
-    from fakekubeapi.verbs.dispatch import Response
-
-# Where each public name lives; imported when first used: `fakekubeapi --help` answers at once.
-_HOMES = {
-    "ApiUnreachable": "errors",
-    "CertificateAuthority": "access.certificates",
-    "FakeApi": "api",
-    "Fault": "faults",
-    "RequestRecord": "api",
-    "Response": "verbs.dispatch",
-    "ServerOptions": "options",
-    "StatusError": "errors",
-    "User": "access.users",
-    "api_latency": "latency",
-}
-
-__all__ = [
-    "ApiUnreachable",
-    "CertificateAuthority",
-    "FakeApi",
-    "Fault",
-    "RequestRecord",
-    "Response",
-    "ServerOptions",
-    "StatusError",
-    "User",
-    "api_latency",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'fakekubeapi' has no attribute {name!r}")
-    return getattr(import_module(f"fakekubeapi.{_HOMES[name]}"), name)
+    from fakekubeapi.access.certificates import CertificateAuthority as CertificateAuthority
+    from fakekubeapi.access.users import User as User
+    from fakekubeapi.api import FakeApi as FakeApi
+    from fakekubeapi.api import RequestRecord as RequestRecord
+    from fakekubeapi.errors import ApiUnreachable as ApiUnreachable
+    from fakekubeapi.errors import StatusError as StatusError
+    from fakekubeapi.faults import Fault as Fault
+    from fakekubeapi.latency import api_latency as api_latency
+    from fakekubeapi.options import ServerOptions as ServerOptions
+    from fakekubeapi.verbs.dispatch import Response as Response
+else:  # `fakekubeapi --help` answers at once
+    __getattr__, __dir__ = face(
+        __name__,
+        {
+            "access.certificates": "CertificateAuthority",
+            "access.users": "User",
+            "api": "FakeApi RequestRecord",
+            "errors": "ApiUnreachable StatusError",
+            "faults": "Fault",
+            "latency": "api_latency",
+            "options": "ServerOptions",
+            "verbs.dispatch": "Response",
+        },
+    )

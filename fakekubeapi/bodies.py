@@ -18,11 +18,9 @@ import msgspec
 
 from fakekubeapi.errors import StatusError, bad_request, unsupported_media_type
 from fakekubeapi.protobuf.envelope import DecodeError, decode_object, unrecognized
+from kubeobjects import yaml
 from kubeobjects.schema.messages import Schema
-from kubeobjects.yaml.document import decoded
 from kubeobjects.yaml.errors import TooLargeError, YamlError
-from kubeobjects.yaml.nodes import Limits, compose
-from kubeobjects.yaml.values import value_of
 
 JSON: Final = "application/json"
 JSON_PATCH: Final = "application/json-patch+json"
@@ -38,7 +36,6 @@ MAX_VALUES: Final = 1_000_000
 """How many values a body in YAML may have once its aliases are replaced."""
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _IN_YAML: Final = frozenset((YAML, APPLY_PATCH))
-_YAML_LIMITS: Final = Limits(values=MAX_VALUES, depth=MAX_DEPTH)
 _INT64: Final = range(-(1 << 63), 1 << 63)
 _LARGE_NUMBER: Final = re.compile(rb"[0-9]{19}|[0-9][eE]\+?[0-9]{3}")
 """What is in the text of every number that 64 bits cannot hold: many digits or a long exponent."""
@@ -83,9 +80,10 @@ def decode_yaml(body: bytes, kind: str = "") -> Any:
     Raises: StatusError 400 that says where the text is broken, or that it has too many values or
     levels.
     """
+    limits = yaml.Limits(values=MAX_VALUES, depth=MAX_DEPTH)
     try:
-        root = compose(decoded(body, _YAML_LIMITS), _YAML_LIMITS).root
-        return value_of(root, last_key_counts=True)
+        root = yaml.compose(yaml.decoded(body, limits), limits).root
+        return yaml.value_of(root, last_key_counts=True)
     except TooLargeError as error:
         raise bad_request(f"error decoding YAML: {error}") from None
     except YamlError as error:

@@ -7,7 +7,7 @@ the rules that many objects share; `causes`: what is wrong with a field, as a re
 types of the API; `golang`: how Go writes and reads values; `yaml`: texts in YAML and JSON;
 `strict`: files that structs describe. Objects are JSON values: dicts, lists, texts, numbers. Beside
 them: `machine`, `topology`: what a machine says of itself; `tunnel`: how a connection is joined
-with another.
+with another; `lazy`: names that a package imports when they are first used.
 
 What must never happen here: an import of another package of the project, or a fact that one of them
 has, too.

@@ -84,8 +84,8 @@ def in_circles(imports: Mapping[str, AbstractSet[str]]) -> list[str]:
 
 
 def faces(package: str) -> dict[str, tuple[set[tuple[str, str]], set[tuple[str, str]]]]:
-    """The packages whose names are imported at first use (`fakecri.lazy`, or a table `_HOMES`): the
-    pairs of module and name that types see, and those that Python imports."""
+    """The packages whose names are imported at first use (`kubeobjects.lazy`, or a table `_HOMES`):
+    the pairs of module and name that types see, and those that Python imports."""
     there = {}
     for name, path in source_files(package):
         tree = ast.parse(path.read_text())

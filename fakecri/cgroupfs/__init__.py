@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakecri.lazy import face
+from kubeobjects.lazy import face
 
 if TYPE_CHECKING:
     from fakecri.cgroupfs.filesystem import V1_CONTROLLERS as V1_CONTROLLERS

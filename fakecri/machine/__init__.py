@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakecri.lazy import face
+from kubeobjects.lazy import face
 
 if TYPE_CHECKING:
     from fakecri.machine.node_cgroups import NodeCgroups as NodeCgroups

@@ -15,6 +15,7 @@ from kubeobjects.metadata import finalizer_causes, metadata_causes, name_causes
 from kubeobjects.names import qualified_name_problems, subdomain_problems
 from kubeobjects.pods.annotations import MIRROR, matching_profile_causes
 from kubeobjects.pods.common.checks import (
+    MAX_SECONDS,
     Object,
     between,
     containers_of,
@@ -36,7 +37,6 @@ from kubeobjects.pods.scheduling import (
 from kubeobjects.pods.systems import host_process_causes, system_causes
 from kubeobjects.selectors import label_causes
 
-MAX_SECONDS: Final = (1 << 31) - 1
 _RESTARTS: Final = ("Always", "OnFailure", "Never")
 _DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _PREEMPTIONS: Final = ("PreemptLowerPriority", "Never")

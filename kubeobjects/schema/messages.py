@@ -33,10 +33,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, cached_property
-from importlib import resources
+from pathlib import Path
 from typing import Any, Final
 
 DEFAULT_MINOR: Final = "1.36"
+_TABLES: Final = Path(__file__).parent
 SCALARS: Final = frozenset(
     (
         *("string", "bytes", "bool", "int32", "int64", "Quantity", "IntOrString"),
@@ -168,7 +169,7 @@ class Schema:
 
     def __init__(self, minor: str) -> None:
         self.minor = minor
-        table = resources.files(__package__) / f"kubernetes-{minor}.txt"
+        table = _TABLES / f"kubernetes-{minor}.txt"
         if not table.is_file():
             available = ", ".join(minors())
             raise LookupError(f"no API types of Kubernetes {minor}; there are those of {available}")
@@ -242,8 +243,7 @@ def message(name: str) -> Message:
 
 def minors() -> list[str]:
     """The minors that have a table, the oldest first."""
-    files = (file.name for file in resources.files(__package__).iterdir())
-    names = [n[11:-4] for n in files if n.startswith("kubernetes-") and n.endswith(".txt")]
+    names = [file.stem.removeprefix("kubernetes-") for file in _TABLES.glob("kubernetes-*.txt")]
     return sorted(names, key=lambda minor: tuple(map(int, minor.split("."))))
 
 

@@ -49,7 +49,7 @@ from refkubelet.kuberuntime.kill import ContainerKiller, GraceShortenedError, Ki
 from refkubelet.kuberuntime.run_options import RunFacts, run_container_options
 from refkubelet.model.cpuset import ANYWHERE
 from refkubelet.model.downward_api import VariableError
-from refkubelet.model.names import container_log_path, pod_log_dir, safe_join
+from refkubelet.model.names import container_log_path, log_link, pod_log_dir
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import (
     container_type,
@@ -65,7 +65,6 @@ from simclock.clock import NANOSECONDS
 log = logging.getLogger(__name__)
 
 _LOG_FILE: Final = re.compile(r"([0-9]+)\.log")
-MAX_SYMLINK_NAME: Final = 255
 IMAGE_VOLUME_MOUNT_FAILED: Final = "ImageVolumeMountFailed"  # how a runtime's answer begins then
 
 
@@ -320,7 +319,8 @@ class ContainerStarter:
         path = os.path.join(self._log_dir(pod), container_log_path(container.name, attempt))
         if directory is None or not os.path.exists(path):
             return
-        link = safe_join(str(directory), log_link_name(pod, container.name, container_id))
+        name, namespace = name_and_namespace(pod)
+        link = log_link(str(directory), namespace, name, container.name, container_id)
         with suppress(OSError):  # the container runs without the link, too
             with suppress(FileNotFoundError):
                 os.unlink(link)
@@ -357,11 +357,3 @@ def next_attempt_by_logs(log_dir: Path) -> int:
         return 0
     counts = [int(match.group(1)) for name in names if (match := _LOG_FILE.match(name))]
     return max(counts, default=-1) + 1
-
-
-def log_link_name(pod: Pod, container_name: str, container_id: str) -> str:
-    """`<pod>_<namespace>_<container>-<id>.log`, its first part cut so that it fits a file name."""
-    meta = pod.metadata
-    front = f"{meta.name}_{meta.namespace}_{container_name}"
-    ending = f"-{container_id}.log"
-    return front[: MAX_SYMLINK_NAME - len(ending)] + ending

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from refkubelet.cri.client import CriClient
+from refkubelet.cri.labels import POD_NAME, POD_NAMESPACE
+from refkubelet.cri.records import ContainerRecord
 from refkubelet.cri.target import CriCallError
 from refkubelet.host.untrusted_files import listed
+from refkubelet.model.names import UnsafeNameError, log_link
 
 
 class LogRemovalError(Exception):
@@ -29,30 +31,35 @@ async def remove_container(
             if error.not_found:
                 return
             raise
-        _remove_logs(record.log_path, container_id, links_dir)
+        _remove_logs(record, links_dir)
     await client.remove_container(container_id)
 
 
-def _remove_logs(log_path: str, container_id: str, links_dir: Path | None) -> None:
+def _remove_logs(record: ContainerRecord, links_dir: Path | None) -> None:
     try:
-        if log_path:
-            directory, name = os.path.split(log_path)
-            _remove(directory, lambda file: file.startswith(name))
+        if record.log_path:
+            _remove_rotated(*os.path.split(record.log_path))
         if links_dir is not None:
-            ending = f"-{container_id}.log"
-            _remove(str(links_dir), lambda file: file.endswith(ending))
+            _remove_link(record, str(links_dir))
     except OSError as error:
-        raise LogRemovalError(
-            f"cannot delete the log of container {container_id}: {error}"
-        ) from error
+        raise LogRemovalError(f"cannot delete the log of container {record.id}: {error}") from error
 
 
-def _remove(directory: str, wanted: Callable[[str], bool]) -> None:
-    """Delete the wanted files of the directory, if it can be read. Raises OSError."""
+def _remove_rotated(directory: str, name: str) -> None:
+    """Delete the log of that name and those rotated, if the directory can be read. Raises
+    OSError."""
     try:
         files = listed(os.path.realpath(directory))
     except OSError:
         return
-    for file in sorted(filter(wanted, files)):
+    for file in sorted(file for file in files if file.startswith(name)):
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(directory, file))
+
+
+def _remove_link(record: ContainerRecord, directory: str) -> None:
+    """Delete the link by its name: on a large node there are thousands beside it. Raises
+    OSError."""
+    pod = (record.labels.get(POD_NAMESPACE, ""), record.labels.get(POD_NAME, ""))
+    with suppress(FileNotFoundError, NotADirectoryError, UnsafeNameError):
+        os.unlink(log_link(directory, *pod, record.name, record.id))

@@ -72,6 +72,18 @@ def container_log_path(container: str, restart_count: int) -> str:
     return safe_join("", container, f"{restart_count}.log")
 
 
+def log_link(directory: str, namespace: str, pod: str, container: str, container_id: str) -> str:
+    """The link to a container's log, `<pod>_<namespace>_<container>-<id>.log` in the directory of
+    links, the first part of its name cut so that it fits. Raises `UnsafeNameError`.
+
+    >>> log_link("/var/log/containers", "default", "web-n1", "main", "c1")
+    '/var/log/containers/web-n1_default_main-c1.log'
+    """
+    ending = f"-{container_id}.log"
+    front = f"{pod}_{namespace}_{container}"
+    return safe_join(directory, front[: MAX_NAME_BYTES - len(ending)] + ending)
+
+
 def parse_pod_log_dir(entry: str) -> tuple[str, str, str] | None:
     """(namespace, name, uid) of a log directory's name; None for anything else.
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
-import yaml
 from pods import container, manifest
 from process_world import end, free_port
 
@@ -28,8 +27,11 @@ from fakecri.deviceplugin.registered import ServedRegistry, csi_plugin
 from fakecri.machine.node import FakeNode
 from fakecri.server import serve
 from fakekubeapi import FakeApi
+from fakekubeapi.cli import kubeconfig as kubeconfig_of
 from fakekubeapi.http import serve as serve_api
+from kubelet_conformance.harness.kubelets.base import NodePaths
 from kubelet_conformance.harness.machines.racing import make_outside
+from kubelet_conformance.harness.node.parts import kubelet_config
 from simclock import RealClock
 
 DISKS: Final = "disks.example"
@@ -104,7 +106,7 @@ class World:
             terminationGracePeriodSeconds=1,
         )
         made = await self.send("POST", PODS, body)
-        pod = self.directory / "root/pods" / made["metadata"]["uid"] / "volumes"
+        pod = NodePaths(self.directory).root / "pods" / made["metadata"]["uid"] / "volumes"
         place = "kubernetes.io~csi/v/mount" if "csi" in source else "kubernetes.io~empty-dir/v"
         started = "StartContainer" if runs else "RunPodSandbox"
         await self.until(lambda: self.cri.count(started, pod=name), f"{started} of {name}")
@@ -170,50 +172,33 @@ class World:
         return b""
 
 
-def _config(directory: Path, ports: tuple[int, int, int]) -> Path:
-    (directory / "manifests").mkdir()
+def _config(paths: NodePaths, ports: tuple[int, int, int]) -> Path:
     main, read_only, healthz = ports
-    config = {
-        "apiVersion": "kubelet.config.k8s.io/v1beta1",
-        "kind": "KubeletConfiguration",
-        **{"failCgroupV1": False, "failSwapOn": False, "cgroupsPerQOS": False},
+    changes = {
+        "cgroupsPerQOS": False,
         "enforceNodeAllocatable": [],
         "featureGates": {"KubeletInUserNamespace": True},
         **{"address": "127.0.0.1", "port": main, "readOnlyPort": read_only},
         "healthzPort": healthz,
-        "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
-        "authorization": {"mode": "AlwaysAllow"},
-        "podLogsDir": f"{directory}/logs",
         **{"syncFrequency": "1s", "volumeStatsAggPeriod": "1s"},
         **{"containerLogMaxSize": "64Ki", "containerLogMonitorInterval": "3s"},
     }
-    file = directory / "kubelet.yaml"
-    file.write_text(yaml.safe_dump(config))
-    return file
-
-
-def _kubeconfig(directory: Path, url: str) -> Path:
-    value = {
-        "clusters": [{"name": "c", "cluster": {"server": url}}],
-        "users": [{"name": "u", "user": {}}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-        "current-context": "x",
-    }
-    file = directory / "kubeconfig"
-    file.write_text(json.dumps(value))
-    return file
+    config = kubelet_config(paths, changes)
+    del config["staticPodPath"]  # no static pods
+    paths.config.write_text(json.dumps(config))
+    return paths.config
 
 
 async def _started(
-    directory: Path, config: Path, kubeconfig: Path, endpoint: str
+    paths: NodePaths, config: Path, kubeconfig: Path, endpoint: str
 ) -> asyncio.subprocess.Process:
-    with (directory / "kubelet.log").open("wb") as log:
+    with (paths.base / "kubelet.log").open("wb") as log:
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-c", PROBE, "run", "--config", str(config)),
-            *("--hostname-override", "n1", "--root-dir", str(directory / "root")),
+            *("--hostname-override", "n1", "--root-dir", str(paths.root)),
             *("--kubeconfig", str(kubeconfig), "--container-runtime-endpoint", endpoint),
             stderr=log,
-            env={**os.environ, "REFKUBELET_PROBE": str(directory / "callbacks")},
+            env={**os.environ, "REFKUBELET_PROBE": str(paths.base / "callbacks")},
         )
 
 
@@ -221,13 +206,16 @@ async def _started(
 async def attacked_world(directory: Path) -> AsyncIterator[World]:
     """A kubelet that runs and knows the driver."""
     ports = free_port(), free_port(), free_port()
+    paths = NodePaths(directory)
+    paths.make()
     cri = FakeCRI(node=FakeNode(image_root="/"))
     api, driver = FakeApi(), FakeCsiDriver(DISKS, capabilities=())
     async with AsyncExitStack() as held:
         server = await held.enter_async_context(serve(cri, f"unix://{directory}/cri.sock"))
         http = await held.enter_async_context(await serve_api(api))
-        kubeconfig = _kubeconfig(directory, http.url)
-        process = await _started(directory, _config(directory, ports), kubeconfig, server.endpoint)
+        kubeconfig = directory / "kubeconfig"
+        kubeconfig.write_text(kubeconfig_of(http.url))
+        process = await _started(paths, _config(paths, ports), kubeconfig, server.endpoint)
         held.push_async_callback(end, process)
         registry = ServedRegistry()
         held.push_async_callback(registry.close)
@@ -244,8 +232,8 @@ async def attacked_world(directory: Path) -> AsyncIterator[World]:
             note=directory / "note",
         )
         await world.describe_driver()
-        await world.until(lambda: (directory / "root/plugins_registry").is_dir(), "a start")
-        await registry.plug_in(directory / "root/plugins_registry/d.sock", csi_plugin(driver))
+        await world.until(lambda: (paths.root / "plugins_registry").is_dir(), "a start")
+        await registry.plug_in(paths.root / "plugins_registry/d.sock", csi_plugin(driver))
         asking = asyncio.create_task(world.ask_healthz())
         try:
             yield world

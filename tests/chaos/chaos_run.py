@@ -30,7 +30,7 @@ def run_seed(seed: int) -> list[str]:
 async def _run(plan: Plan, directory: Path, seed: int) -> list[str]:
     gates = {"EventedPLEG": True} if plan.evented else {}
     async with running_node(
-        directory, api=plan.api, seed=seed, started=False, feature_gates=gates
+        directory, api=plan.api, seed=seed, started=False, featureGates=gates
     ) as node:
         return await Course(node, plan).go()
 

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from pods import container, manifest
 
-from refkubelet.config.schema.kubelet_config import MemoryReservation, UserNamespaces
 from simclock import Rng
 
 WIDGET: Final = "vendor.example/widget"
@@ -89,8 +88,8 @@ class GivenPlan:
 def _reservations(dice: random.Random) -> dict[str, Any]:
     memory = dice.choice(("1Gi", "1Gi", "2Gi"))
     return {
-        "kube_reserved": {"cpu": dice.choice(("500m", "1", "2")), "memory": memory},
-        "reserved_memory": (MemoryReservation(0, {"memory": memory}),),
+        "kubeReserved": {"cpu": dice.choice(("500m", "1", "2")), "memory": memory},
+        "reservedMemory": [{"numaNode": 0, "limits": {"memory": memory}}],
     }
 
 
@@ -99,30 +98,30 @@ def _cpu_policy(dice: random.Random) -> dict[str, Any]:
     names = ("full-pcpus-only", "distribute-cpus-across-numa", "strict-cpu-reservation")
     options = {name: "true" for name in names if dice.random() < 0.2}
     return {
-        "cpu_manager_policy": policy,
-        "cpu_manager_policy_options": options if policy == "static" else {},
+        "cpuManagerPolicy": policy,
+        "cpuManagerPolicyOptions": options if policy == "static" else {},
     }
 
 
 def _users(dice: random.Random) -> dict[str, Any]:
-    return {"user_namespaces": UserNamespaces(65_536 << dice.choice((0, 0, 1, 2)))}
+    return {"userNamespaces": {"idsPerPod": 65_536 << dice.choice((0, 0, 1, 2))}}
 
 
 SETTINGS: Final[tuple[Draw, ...]] = (
     _users,
     _cpu_policy,
     _reservations,
-    lambda dice: {"reserved_system_cpus": dice.choice(("", "", "0", "0,4", "6-7"))},
-    lambda dice: {"memory_manager_policy": dice.choice(("Static", "Static", "None"))},
+    lambda dice: {"reservedSystemCPUs": dice.choice(("", "", "0", "0,4", "6-7"))},
+    lambda dice: {"memoryManagerPolicy": dice.choice(("Static", "Static", "None"))},
     lambda dice: {
-        "topology_manager_policy": dice.choice(
+        "topologyManagerPolicy": dice.choice(
             ("none", "best-effort", "restricted", "single-numa-node")
         ),
-        "topology_manager_scope": dice.choice(("container", "pod")),
+        "topologyManagerScope": dice.choice(("container", "pod")),
     },
-    lambda dice: {"max_pods": dice.choice((110, 110, 3))},
-    lambda dice: {"pod_pids_limit": dice.choice((-1, 1000))},
-    lambda dice: {"cgroups_per_qos": True, "enforce_node_allocatable": ("pods",)},
+    lambda dice: {"maxPods": dice.choice((110, 110, 3))},
+    lambda dice: {"podPidsLimit": dice.choice((-1, 1000))},
+    lambda dice: {"cgroupsPerQOS": True, "enforceNodeAllocatable": ["pods"]},
 )
 
 

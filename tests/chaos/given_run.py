@@ -20,9 +20,7 @@ from node_world import PODS, Node, running_node
 
 from fakecri import HugePages, exits, stops, uniform_topology
 from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins
-from refkubelet.config.schema.kubelet_config import KubeletConfiguration
-from refkubelet.config.validation.resources import with_named_cpus
-from refkubelet.daemon import USER_ERRORS
+from kubelet_conformance.harness.kubelets.base import KubeletDied
 from simclock import run_virtual
 
 QUIET_S: Final = 30.0  # reconciled, reported, housekept
@@ -73,12 +71,12 @@ class GivenCourse:
 
     async def _go(self) -> Seen:
         node = self.node
-        node.tap, node.plugins = self.law, InProcessPlugins()
+        node.tap, node.world.device_plugins = self.law, InProcessPlugins()
         self._machine(4)
         if not await self._starts():
             return Seen([], self.refused)  # a configuration that cannot be: nothing to see
         await node.clock.sleep(1)
-        await node.plugins.start(self.plugin)
+        await node.world.device_plugins.start(self.plugin)
         for pod in self.plan.pods:
             ends = exits(0, after_s=pod.ends_s) if pod.ends_s else stops(0, after_s=pod.stops_s)
             node.cri.behaves(ends, pod=pod.name)
@@ -98,17 +96,11 @@ class GivenCourse:
         machine.layout = uniform_topology(sockets=2, cores=cores, hugepages=HUGEPAGES)
 
     async def _starts(self) -> bool:
-        chosen = self.node.settings
-        config = with_named_cpus(KubeletConfiguration(**chosen))  # as the file of one is loaded
-        reserved = {name: getattr(config, name) for name in ("kube_reserved", "system_reserved")}
         try:
-            self.node.settings = chosen | reserved
             await self.node.start()
-        except USER_ERRORS as error:
-            self.refused.append(str(error))
+        except KubeletDied as died:
+            self.refused.append(str(died))
             return False
-        finally:
-            self.node.settings = chosen
         return True
 
     # What a plan does
@@ -167,11 +159,11 @@ class GivenCourse:
         await node.until(self._nothing_is_left, 120)
         await node.stop()
         for name in STATE_FILES:
-            (node.directory / "root" / name).unlink(missing_ok=True)
+            (node.paths.root / name).unlink(missing_ok=True)
 
     async def _nothing_is_left(self) -> bool:
         assert self.node.api is not None
         answer = await self.node.api.request("GET", PODS)
         listed: list[Any] = answer.body["items"]
-        pods = self.node.directory / "root" / "pods"
+        pods = self.node.paths.root / "pods"
         return not listed and not (pods.is_dir() and any(pods.iterdir()))

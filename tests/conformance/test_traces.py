@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from places import ROOT
+from golden_recording import Recording
 
 from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.harness.runs.virtual import run_virtual_case
@@ -18,12 +17,9 @@ from kubelet_conformance.traces.naming import Names
 from kubelet_conformance.traces.requests import request_entry
 from kubelet_conformance.traces.waits import waits_of
 
-GOLDEN = ROOT / "tests/data/golden"
-
 
 def golden(name: str) -> list[Entry]:
-    lines = (GOLDEN / name / "cri.jsonl").read_text().splitlines()
-    return entries_of([json.loads(line) for line in lines if '"header"' not in line], Names())
+    return entries_of(list(Recording(name).rows("cri.jsonl")), Names())
 
 
 def test_a_recorded_crash_loop_shows_its_waits() -> None:

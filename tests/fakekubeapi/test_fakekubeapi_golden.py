@@ -1,37 +1,27 @@
 """The fake against the recorded real API server: defaults, mirror creation, status patches."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from places import GOLDEN
+from golden_recording import Recording, recordings
 
 from fakekubeapi import FakeApi
 
 pytestmark = pytest.mark.virtual_time
 
-API_RUNS = sorted(
-    path.parent
-    for path in GOLDEN.glob("**/kubelet-api-calls.jsonl")
-    if (path.parent / "manifest.yaml").exists()
-)
+API_RUNS = [run for run in recordings() if run.has("kubelet-api-calls.jsonl")]
 PODS = "/api/v1/namespaces/default/pods"
 
 
-def run_id(run: Path) -> str:
-    return str(run.relative_to(GOLDEN))
+def run_id(run: Recording) -> str:
+    return run.name
 
 
-def rows(path: Path) -> list[dict[str, Any]]:
-    return [row for row in map(json.loads, path.read_text().splitlines()) if "header" not in row]
-
-
-def first_rows(run: Path) -> dict[str, dict[str, Any]]:
+def first_rows(run: Recording) -> dict[str, dict[str, Any]]:
     """The first recorded row of each pod."""
     found: dict[str, dict[str, Any]] = {}
-    for row in rows(run / "pods.jsonl"):
+    for row in run.rows("pods.jsonl"):
         found.setdefault(row["pod"].split("/")[1], row)
     return found
 
@@ -41,10 +31,10 @@ def test_there_are_recorded_runs() -> None:
 
 
 @pytest.mark.parametrize("run", API_RUNS, ids=run_id)
-async def test_a_created_pod_has_the_recorded_spec_and_status(run: Path) -> None:
+async def test_a_created_pod_has_the_recorded_spec_and_status(run: Recording) -> None:
     """Defaults, default tolerations, priority, QoS class: SRC-036 and the API's own."""
     recorded = first_rows(run)
-    manifests = [doc for doc in yaml.safe_load_all((run / "manifest.yaml").read_text()) if doc]
+    manifests = [doc for doc in yaml.safe_load_all(run.text("manifest.yaml")) if doc]
 
     for manifest in manifests:
         row = recorded.get(manifest["metadata"]["name"])
@@ -59,8 +49,8 @@ async def test_a_created_pod_has_the_recorded_spec_and_status(run: Path) -> None
 
 
 async def test_a_created_mirror_is_the_recorded_one_MIRR_023() -> None:
-    run = GOLDEN / "s20"
-    calls = rows(run / "kubelet-api-calls.jsonl")
+    run = Recording("s20")
+    calls = run.rows("kubelet-api-calls.jsonl")
     posted = next(c["request"] for c in calls if c["verb"] == "create" and c["resource"] == "pods")
     row = first_rows(run)["st-golden"]
 
@@ -73,15 +63,15 @@ async def test_a_created_mirror_is_the_recorded_one_MIRR_023() -> None:
         assert made["metadata"][field] == row["metadata"][field]
 
 
-async def statuses_after_patches(run: Path, pod: str) -> list[dict[str, Any]]:
+async def statuses_after_patches(run: Recording, pod: str) -> list[dict[str, Any]]:
     """The pod's status after each of the kubelet's recorded patches, replayed on the fake."""
-    calls = rows(run / "kubelet-api-calls.jsonl")
+    calls = run.rows("kubelet-api-calls.jsonl")
     patches = [
         call["request"]
         for call in calls
         if call["resource"] == "pods/status" and call["name"] == pod and call["code"] == 200
     ]
-    manifests = yaml.safe_load_all((run / "manifest.yaml").read_text())
+    manifests = yaml.safe_load_all(run.text("manifest.yaml"))
     manifest = next(doc for doc in manifests if doc and doc["metadata"]["name"] == pod)
     api = FakeApi()
     created = (await api.request("POST", PODS, body=manifest)).body
@@ -100,13 +90,13 @@ async def statuses_after_patches(run: Path, pod: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("run", API_RUNS, ids=run_id)
-async def test_the_recorded_patches_give_the_recorded_statuses_STAT_022(run: Path) -> None:
+async def test_the_recorded_patches_give_the_recorded_statuses_STAT_022(run: Recording) -> None:
     """Strategic merge of conditions by type, with $setElementOrder: same result as the server's."""
-    manifests = [doc for doc in yaml.safe_load_all((run / "manifest.yaml").read_text()) if doc]
+    manifests = [doc for doc in yaml.safe_load_all(run.text("manifest.yaml")) if doc]
     for pod in [manifest["metadata"]["name"] for manifest in manifests]:
         recorded = [
             row["status"]
-            for row in rows(run / "pods.jsonl")
+            for row in run.rows("pods.jsonl")
             if row["pod"].endswith(f"/{pod}") and row["type"] != "ADDED"
         ]
         replayed = distinct(await statuses_after_patches(run, pod))

@@ -1,14 +1,13 @@
 """What is fuzzed: functions that read texts of others, and the errors that they may answer with.
 
 A target takes any bytes. Whatever they are, it returns, or raises one of the errors that the reader
-documents; anything else is a fault of the reader. Seeds are in `tests/data/fuzz/<target>/`.
+documents; anything else is a fault of the reader. `fuzz_seeds.py` has the seeds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -37,7 +36,6 @@ from refkubelet.server.logs.request import log_options
 from refkubelet.server.request_line import BadRequest, path_of, query_of
 
 EXA: Final = 10**18 * NANO
-CORPORA: Final = Path(__file__).parents[1] / "data" / "fuzz"
 
 
 @dataclass(frozen=True, slots=True)

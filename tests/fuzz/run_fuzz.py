@@ -1,7 +1,7 @@
 """Fuzzes one target with atheris, led by coverage: `tox -e fuzz -- manifest -max_total_time=600`.
 
 The first word names a target of `fuzz_targets.py`; libFuzzer takes the rest. It begins with the
-seeds in `tests/data/fuzz` and with what was kept of earlier runs, and writes new texts to
+seeds of `fuzz_seeds.py` and with what was kept of earlier runs, and writes new texts to
 `build/fuzz/<target>`. Without a word all targets are tried for a minute each. `keep` keeps, of what
 is in `build/fuzz`, the fewest texts that reach as much (`fuzz_kept.py`).
 """
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import atheris
 from fuzz_kept import keep, kept_texts
+from fuzz_seeds import seeds
 
 SECONDS_EACH = 60
 ROOT = Path(__file__).parents[2]
@@ -24,14 +25,14 @@ ROOT = Path(__file__).parents[2]
 with atheris.instrument_imports(
     include=["refkubelet", "fakecri", "fakekubeapi", "kubelet_conformance"]
 ):
-    from fuzz_targets import CORPORA, TARGETS
+    from fuzz_targets import TARGETS
 
 
 def found_in(name: str) -> Path:
-    """Where new texts of that target go; what was kept of earlier runs is there."""
+    """Where new texts of that target go; the seeds and what was kept of earlier runs are there."""
     found = ROOT / "build" / "fuzz" / name
     found.mkdir(parents=True, exist_ok=True)
-    for text in kept_texts(name):
+    for text in [*seeds()[name].values(), *kept_texts(name)]:
         (found / hashlib.sha1(text, usedforsecurity=False).hexdigest()).write_bytes(text)
     return found
 
@@ -43,8 +44,7 @@ def fuzz(name: str, options: list[str]) -> None:
     switches = [option for option in options if option.startswith("-")]
     places = [option for option in options if option not in switches]  # where a merge goes to
     arguments = [ourselves, f"-artifact_prefix={found}/", *switches, *places]
-    read = [str(found), str(CORPORA / name)]
-    atheris.Setup([*arguments, *read], lambda data: target(data) and None)
+    atheris.Setup([*arguments, str(found)], lambda data: target(data) and None)
     atheris.Fuzz()
 
 

@@ -12,7 +12,8 @@ import fuzz_kept
 import pytest
 from fuzz_kept import KEPT, keep, kept_texts
 from fuzz_mutations import mutations
-from fuzz_targets import CORPORA, TARGETS
+from fuzz_seeds import SEEDS, seeds, written
+from fuzz_targets import TARGETS
 
 from simclock import Rng
 
@@ -20,15 +21,11 @@ COUNT = 300
 GOOD = "good-"  # the names of seeds that the reader takes
 
 
-def seeds_of(name: str) -> list[Path]:
-    return sorted((CORPORA / name).iterdir())
-
-
 @pytest.mark.parametrize("name", TARGETS)
 def test_seeds_are_read_or_refused_as_documented(name: str) -> None:
-    seeds = seeds_of(name)
-    taken = {seed.name for seed in seeds if TARGETS[name](seed.read_bytes())}
-    good = {seed.name for seed in seeds if seed.name.startswith(GOOD)}
+    texts = seeds()[name]
+    taken = {seed for seed, text in texts.items() if TARGETS[name](text)}
+    good = {seed for seed in texts if seed.startswith(GOOD)}
     assert good
     assert taken == good
 
@@ -54,14 +51,20 @@ def test_what_is_kept_is_there_again(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_odd_texts_are_read_or_refused_as_documented(name: str) -> None:
-    seeds = [seed.read_bytes() for seed in seeds_of(name)]
-    for data in mutations(seeds, COUNT, Rng(1)):
+    for data in mutations([*seeds()[name].values()], COUNT, Rng(1)):
         try:
             TARGETS[name](data)
         except Exception as error:
             pytest.fail(f"{name}: {type(error).__name__}: {error}: of {data!r}")
 
 
+def test_seeds_are_written_as_they_were_read() -> None:
+    """A seed that YAML cannot hold as text is there, too: bytes that are no UTF-8, line ends."""
+    assert written(seeds()) == SEEDS.read_text(encoding="utf-8")
+    odd = {"manifest": {"good-a": b"\xff\n", "b": b"a\r\nb\x00\n\n", "c": b" \n", "d": b""}}
+    assert seeds(written(odd)) == odd
+
+
 def test_every_corpus_has_a_target() -> None:
-    assert {path.name for path in CORPORA.iterdir()} == set(TARGETS)
+    assert set(seeds()) == set(TARGETS)
     assert {path.stem for path in KEPT.iterdir()} <= set(TARGETS)

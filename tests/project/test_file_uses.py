@@ -160,13 +160,14 @@ volumes/content.py: ContentVolumes.set_up
     "the kubelet's own: names of logs, which the runtime and it change; none is opened": """
 kuberuntime/gc.py: _dangles
 kuberuntime/containers.py: ContainerStarter._link_log
+kuberuntime/removal.py: _remove_link
 kuberuntime/gc.py: ContainerGC._log_dirs
 kuberuntime/gc.py: _entries
 kuberuntime/logs/rotation.py: ContainerLogManager.rotate
 kuberuntime/logs/rotation.py: compress
 kuberuntime/logs/rotation.py: _rotated
 kuberuntime/logs/rotation.py: _size_bytes
-kuberuntime/removal.py: _remove
+kuberuntime/removal.py: _remove_rotated
 server/logs/reader.py: LogReader._replaced
 """,
     "the kubelet's own: directories of plug-ins, of which only the path itself is looked at": """

@@ -16,10 +16,9 @@ from node_world import Node, running_node
 from pods import container, manifest
 
 from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins
+from kubelet_conformance.harness.kubelets.base import KubeletDied
 from refkubelet.checkpoints.content import checksum
-from refkubelet.config.schema.kubelet_config import MemoryReservation
 from refkubelet.container_manager.devices import checkpoint as devices
-from refkubelet.daemon import USER_ERRORS
 from refkubelet.kuberuntime.images.pull_record_files import PullRecordFiles
 from refkubelet.kuberuntime.images.pull_records import Access, PulledRecord, SecretUse
 from refkubelet.node.shutdown_state import load_times
@@ -98,10 +97,10 @@ def state_files(root: Path) -> list[Path]:
 
 async def full_node(node: Node) -> None:
     """One that writes every state file."""
-    node.plugins = InProcessPlugins()
+    node.world.device_plugins = InProcessPlugins()
     await node.start()
     await node.clock.sleep(1)
-    await node.plugins.start(FakeDevicePlugin(WIDGET, ["a"]))
+    await node.world.device_plugins.start(FakeDevicePlugin(WIDGET, ["a"]))
     limits = {WIDGET: "1", "cpu": "1", "memory": "1Gi"}
     node.apply(manifest(container(limits=limits), hostUsers=False))
     await node.until(lambda: node.phase("web-golden") == "Running", 10)
@@ -109,20 +108,20 @@ async def full_node(node: Node) -> None:
 
 
 SETTINGS: dict[str, Any] = {
-    "cpu_manager_policy": "static",
-    "memory_manager_policy": "Static",
-    "kube_reserved": {"cpu": "1", "memory": "1Gi"},
-    "reserved_memory": (MemoryReservation(0, {"memory": "1Gi"}),),
+    "cpuManagerPolicy": "static",
+    "memoryManagerPolicy": "Static",
+    "kubeReserved": {"cpu": "1", "memory": "1Gi"},
+    "reservedMemory": [{"numaNode": 0, "limits": {"memory": "1Gi"}}],
 }
 
 
 async def next_start(node: Node) -> str | None:
     """Start another kubelet, and see that its pod runs; why it refused, None: it did not."""
-    node.plugins = InProcessPlugins()
+    node.world.device_plugins = InProcessPlugins()
     try:
         await node.start()
-    except USER_ERRORS as error:  # what the command line tells in one line
-        return str(error)
+    except KubeletDied as died:
+        return str(died)
     await node.until(lambda: node.phase("web-golden") is not None, 10)
     await node.clock.sleep(3)
     await node.stop()
@@ -143,7 +142,7 @@ FILES = (
 async def test_a_spoiled_state_file_is_one_error_or_done_without(
     name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    root = tmp_path / "root"
+    root = tmp_path / "kubelet"
     odd: dict[str, str] = {}
 
     async with running_node(tmp_path, started=False, **SETTINGS) as node:

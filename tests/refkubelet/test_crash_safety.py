@@ -153,7 +153,7 @@ SCRIPTS = (
         ((0.2, create(manifest())),),
         75.0,
         compared=r"^Failed Evicted",
-        settings={"eviction_hard": {"memory.available": "4Gi"}},
+        settings={"evictionHard": {"memory.available": "4Gi"}},
     ),
     Script(
         "edit",

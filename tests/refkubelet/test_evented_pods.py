@@ -18,7 +18,7 @@ GATE = {"EventedPLEG": True}
 async def test_a_sandbox_that_fails_halfway_is_tried_once_a_second_PLEG_302(tmp_path: Path) -> None:
     """As without events; a runtime that takes no time is no reason for more."""
 
-    async with running_node(tmp_path, feature_gates=GATE) as node:
+    async with running_node(tmp_path, featureGates=GATE) as node:
         node.cri.on("RunPodSandbox").fails_halfway()
         node.apply(manifest())
         await node.clock.sleep(30)
@@ -26,7 +26,7 @@ async def test_a_sandbox_that_fails_halfway_is_tried_once_a_second_PLEG_302(tmp_
 
 
 async def test_more_events_than_the_queue_holds_stop_nothing_PLEG_303(tmp_path: Path) -> None:
-    async with running_node(tmp_path, feature_gates=GATE) as node:
+    async with running_node(tmp_path, featureGates=GATE) as node:
         many = [f"c{n}" for n in range(30)]
         for number in range(40):
             node.apply(manifest(*many, name=f"w{number}"), f"{number}.yaml")
@@ -38,7 +38,7 @@ async def test_more_events_than_the_queue_holds_stop_nothing_PLEG_303(tmp_path: 
 
 
 async def test_work_done_in_a_lost_sandbox_is_not_done_again_PLEG_302(tmp_path: Path) -> None:
-    async with running_node(tmp_path, feature_gates=GATE) as node:
+    async with running_node(tmp_path, featureGates=GATE) as node:
         node.cri.behaves(exits(0, after_s=1), container="work")
         node.apply(manifest("work", "web", name="job", restartPolicy="OnFailure"))
         await node.clock.sleep(10)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from golden_recording import GOLDEN, Recording
+from golden_recording import Recording
 from node_world import Node, running_node
 
 from refkubelet.model.pod import uid
@@ -40,7 +40,7 @@ def recorded(recording: Recording) -> list[Groups]:
     }
     moments: list[Groups] = []
     controller = ""
-    for line in (GOLDEN / recording.name / "cgroups.txt").read_text().splitlines():
+    for line in recording.text("cgroups.txt").splitlines():
         path, _, values = line.partition("  ")
         if line.startswith("# "):
             moments.append({})
@@ -101,7 +101,7 @@ async def test_the_cgroups_of_the_three_classes_CG_024_CG_029_CG_036(
             if recording.has_api:
                 await node.create(yaml.safe_load(texts[0]))
             else:
-                (node.manifests / file).write_text(texts[0])
+                (node.paths.manifests / file).write_text(texts[0])
         await node.clock.sleep(16)
         names = known_names(node)
         assert seen(node, names) == moments[0]

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from golden_compare import differing_calls, differing_events, differing_statuses
 from golden_differences import DIFFERENCES
+from golden_files import NoSections, joined, pack, parted, scenario_texts, unpack
 from golden_forms import (
     Timed,
     calls_by_pod,
@@ -26,7 +27,7 @@ from golden_forms import (
 from golden_recording import Recording, recordings
 from golden_replay import Replayed, replay
 from golden_scenarios import SCENARIOS
-from places import SPEC
+from places import GOLDEN, SPEC
 
 OURS = recordings()
 
@@ -102,6 +103,41 @@ def test_accepted_differences_name_a_recording_and_a_rule() -> None:
 
 
 # The comparison itself can fail
+
+
+def test_a_text_changed_in_its_file_is_a_difference(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One number of one call, one word of one status, one event: each is one line."""
+    seen = replay(Recording("s10/api"), tmp_path)
+    texts = {**scenario_texts(GOLDEN / "s10.txt")}
+    changes = (
+        ("api/cri.jsonl", '"timeout":"5"', '"timeout":"6"'),
+        ("api/pods.jsonl", '"exitCode":0', '"exitCode":1'),
+        ("api/events.jsonl", '"reason":"Unhealthy"', '"reason":"Unwell"'),
+    )
+    for number, (name, recorded, planted) in enumerate(changes):
+        assert recorded in texts[name], name
+        directory = tmp_path / f"golden-{number}"
+        directory.mkdir()
+        changed = {**texts, name: texts[name].replace(recorded, planted, 1)}
+        (directory / "s10.txt").write_text(joined(changed))
+        monkeypatch.setattr("golden_recording.GOLDEN", directory)
+        found = differences(Recording("s10/api"), seen)
+        assert found, name
+
+
+@pytest.mark.parametrize("file", sorted(GOLDEN.glob("*.txt")), ids=lambda file: file.stem)
+def test_a_file_of_recordings_is_what_is_made_of_its_folder(file: Path, tmp_path: Path) -> None:
+    assert pack(unpack(file.stem, tmp_path), tmp_path).read_bytes() == file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "whole", ["x\n===== a\n1\n", "===== a\n1", "===== b\n1\n===== a\n1\n", "===== a\n" * 2]
+)
+def test_other_texts_are_no_file_of_recordings(whole: str) -> None:
+    with pytest.raises(NoSections):
+        parted(whole)
 
 
 def told(*lines: str, step_s: float = 1.0) -> dict[str, list[Timed]]:

@@ -104,7 +104,7 @@ async def test_a_rejected_pod_fails_without_a_cri_call_LIFE_011(tmp_path: Path) 
 
 
 async def test_too_many_pods_LIFE_225(tmp_path: Path) -> None:
-    async with running_node(tmp_path, api=True, max_pods=1) as node:
+    async with running_node(tmp_path, api=True, maxPods=1) as node:
         await node.create(manifest(name="a"))
         await node.until_live("a", "Running", 5)
         await node.create(manifest(name="b"))
@@ -146,7 +146,7 @@ async def test_the_runtime_knows_the_static_uid_and_mirrors_no_generation_MIRR_0
         config = node.cri.calls("RunPodSandbox")[0].request.config
         assert config.metadata.uid == static
         assert config.labels["io.kubernetes.pod.uid"] == static
-        assert [d.name for d in (node.directory / "root" / "pods").iterdir()] == [static]
+        assert [d.name for d in (node.paths.root / "pods").iterdir()] == [static]
         assert mirror.metadata is not None
         assert mirror.metadata.generation == 1
         assert mirror.status is not None
@@ -311,9 +311,7 @@ async def test_the_node_becomes_ready_and_not_ready_NODE_051(tmp_path: Path) -> 
 async def test_an_evicted_pod_shows_failed_when_it_has_stopped_LIFE_190_LIFE_230(
     tmp_path: Path,
 ) -> None:
-    async with running_node(
-        tmp_path, api=True, eviction_hard={"memory.available": "100Mi"}
-    ) as node:
+    async with running_node(tmp_path, api=True, evictionHard={"memory.available": "100Mi"}) as node:
         total = node.cri.node.memory_bytes
         node.cri.behaves(ignores("SIGTERM"), uses(memory_bytes=[(0, 0), (5, total)]))
         await node.create(manifest(terminationGracePeriodSeconds=30))
@@ -339,7 +337,7 @@ async def test_files_in_a_volume_count_against_its_limit_EVIC_100_EVIC_052(tmp_p
         mounts = [{"name": "scratch", "mountPath": "/scratch"}]
         pod = await node.create(manifest(container(volumeMounts=mounts), volumes=[volume]))
         await node.until_live("web", "Running", 5)
-        pods = node.directory / "root" / "pods" / uid(pod)
+        pods = node.paths.root / "pods" / uid(pod)
         (pods / "volumes/kubernetes.io~empty-dir/scratch/big").write_bytes(b"x" * 100_000)
         await node.until_live("web", "Failed", 190)  # measured every 60 to 120 s
         assert node.events("Evicted") == [

@@ -75,7 +75,7 @@ async def test_a_pod_that_lost_its_group_and_cannot_be_stopped_gets_it_back_CG_0
 async def test_an_orphan_with_a_mounted_volume_keeps_its_group_CG_043(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mounted = tmp_path / "root/pods/0123/volumes/kubernetes.io~empty-dir/data"
+    mounted = tmp_path / "kubelet/pods/0123/volumes/kubernetes.io~empty-dir/data"
     table = tmp_path / "mountinfo"
     table.write_text(f"36 35 98:0 /x {mounted} rw - ext4 /dev/sda rw\n")
     monkeypatch.setattr(orphan_directories, "anything_mounted_below", partial(below, table=table))
@@ -98,16 +98,13 @@ async def test_a_node_that_cannot_have_its_groups_ends_the_kubelet_CG_015(tmp_pa
         (top / "kubepods").mkdir()
         (top / "kubepods/cgroup.max.descendants").write_text("0")
         await node.start()
-        task = node._task
-        assert task is not None
         with pytest.raises(ContainerManagerError, match="mkdir /kubepods/burstable"):
-            await task
-        node._task = None
+            await node.ended()
         assert node.cri.count("RunPodSandbox") == 0
 
 
 async def test_without_cgroups_nothing_is_made_CG_012(tmp_path: Path) -> None:
-    async with running_node(tmp_path, cgroups_per_qos=False, enforce_node_allocatable=()) as node:
+    async with running_node(tmp_path, cgroupsPerQOS=False, enforceNodeAllocatable=[]) as node:
         await running(node)
         assert not node.cri.node.cgroups.path("/kubepods").exists()
         assert node.kubelet.work.cgroups is None

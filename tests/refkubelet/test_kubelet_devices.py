@@ -24,10 +24,10 @@ def wanting(name: str, count: int = 1) -> dict[str, Any]:
 
 async def started_with(node: Node, plugin: FakeDevicePlugin) -> None:
     """A kubelet with a directory of plugins, and one plugin."""
-    node.plugins = InProcessPlugins()
+    node.world.device_plugins = InProcessPlugins()
     await node.start()
     await node.clock.sleep(1)
-    await node.plugins.start(plugin)
+    await node.world.device_plugins.start(plugin)
 
 
 class StopsAt(Tap):
@@ -125,7 +125,7 @@ async def test_a_static_pod_without_a_plugin_runs_without_a_device_CG_084(tmp_pa
     """A resource that no plugin registered is not looked at."""
 
     async with running_node(tmp_path, started=False) as node:
-        node.plugins = InProcessPlugins()
+        node.world.device_plugins = InProcessPlugins()
         await node.start()
         node.apply(wanting("web"))
         await node.until(lambda: node.phase("web-golden") == "Running")

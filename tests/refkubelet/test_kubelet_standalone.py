@@ -34,7 +34,7 @@ async def test_a_manifest_becomes_a_running_pod(tmp_path: Path) -> None:
         }
         uid = node.kubelet.sources.pods.pods()[0].metadata.uid
         for path in ("volumes", "plugins"):
-            directory = node.directory / "root" / "pods" / str(uid) / path
+            directory = node.paths.root / "pods" / str(uid) / path
             assert directory.stat().st_mode & 0o777 == 0o750  # LIFE-070 step 8
 
 
@@ -56,7 +56,7 @@ async def test_a_removed_manifest_stops_the_pod_and_garbage_goes_LIFE_013_MIRR_0
             "StopPodSandbox",
             "RemovePodSandbox",
         ]
-        await node.until(lambda: not list((node.directory / "root" / "pods").iterdir()), 5)
+        await node.until(lambda: not list((node.paths.root / "pods").iterdir()), 5)
 
 
 async def test_crash_loop_times_BACK_001_BACK_011(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ async def test_the_same_manifest_again_while_it_ends_restarts_the_uid_MIRR_006(
 
 async def test_a_bad_manifest_beside_a_good_one_SRC_005(tmp_path: Path) -> None:
     async with running_node(tmp_path) as node:
-        (node.manifests / "bad.yaml").write_text("kind: [")
+        (node.paths.manifests / "bad.yaml").write_text("kind: [")
         node.apply(manifest())
         await node.until(lambda: node.phase("web-golden") == "Running", 5)
         assert node.cri.count("StartContainer") == 1

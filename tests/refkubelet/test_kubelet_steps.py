@@ -81,7 +81,7 @@ async def test_directories_that_cannot_be_made_are_an_event_and_a_retry_LIFE_070
     tmp_path: Path,
 ) -> None:
     async with running_node(tmp_path) as node:
-        root = node.directory / "root"
+        root = node.paths.root
         root.mkdir(exist_ok=True)
         (root / "pods").write_text("in the way")
         node.apply(manifest())

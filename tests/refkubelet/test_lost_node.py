@@ -54,7 +54,7 @@ async def test_a_node_made_by_somebody_else_is_written_to_at_once_NODE_006(tmp_p
         node.apply(manifest())
         await node.clock.sleep(20)
         assert node.api is not None
-        await node._make_node_object(node.api)
+        await node.make_node_object()
         await node.clock.sleep(11)
         found = await node_object(node)
         assert found is not None

@@ -57,8 +57,8 @@ async def test_one_odd_manifest_holds_up_no_other(tmp_path: Path) -> None:
         no_zone = manifest(name="zone")
         no_zone["metadata"]["creationTimestamp"] = "2024-01-01T00:00:00"
         node.apply(no_zone, "b.yaml")
-        (node.manifests / "c.yaml").write_bytes(b"- " * 100_000)
-        (node.manifests / "d.yaml").write_text("kind: 0x_\n")
+        (node.paths.manifests / "c.yaml").write_bytes(b"- " * 100_000)
+        (node.paths.manifests / "d.yaml").write_text("kind: 0x_\n")
         node.apply(manifest(name="good"), "e.yaml")
         await node.until(lambda: node.phase("good-golden") == "Running", 20)
         assert len(node.shown()) == 1

@@ -14,7 +14,6 @@ from node_world import Node, running_node
 from pods import manifest
 
 from fakecri import FakeCRI, exits, stops
-from fakekubeapi import FakeApi
 from simclock import Ids, Rng
 
 pytestmark = pytest.mark.virtual_time
@@ -36,7 +35,7 @@ def nothing_told(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 class FreshNode(Node):
     """A node that no cluster knows yet: there is neither its Node object nor its lease."""
 
-    async def _make_node_object(self, api: FakeApi) -> None:
+    async def make_node_object(self) -> None:
         """Make none."""
 
 

@@ -38,7 +38,7 @@ async def test_a_stranger_that_comes_late_is_killed_LIFE_072(tmp_path: Path) -> 
 async def test_an_orphan_directory_that_comes_late_is_removed(tmp_path: Path) -> None:
     async with running_node(tmp_path) as node:
         await quiet(node)
-        pods = node.directory / "root" / "pods"
+        pods = node.paths.root / "pods"
         kept = sorted(path.name for path in pods.iterdir())
         (pods / "gone-uid" / "containers").mkdir(parents=True)
         await asyncio.sleep(ROUND_S)
@@ -64,7 +64,7 @@ async def test_a_removed_pod_is_ended_and_a_new_one_starts(tmp_path: Path) -> No
         node.apply(manifest(name="c"), "c.yaml")
         await node.until(lambda: node.phase("c-golden") == "Running", 30)
         await node.until(lambda: node.status("a-golden") is None, 60)
-        pods = node.directory / "root" / "pods"
+        pods = node.paths.root / "pods"
         await node.until(lambda: len(list(pods.iterdir())) == 2, 120)
 
 

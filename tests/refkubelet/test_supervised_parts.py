@@ -44,6 +44,9 @@ PARTS = (
     "config maps",
     "secrets",
     "tokens",
+    "CSINode",
+    "CSIDriver objects",
+    "CSI volumes",
     "services",
     "first mirrors",
     "node",
@@ -123,10 +126,8 @@ async def test_what_is_fatal_ends_the_kubelet_CG_035(tmp_path: Path) -> None:
 
         assert node.kubelet.work.cgroups is not None
         node.kubelet.work.cgroups.start = refuse  # type: ignore[method-assign]
-        assert node._task is not None
         with pytest.raises(ContainerManagerError, match="no cgroups here"):
-            await node._task
-        node._task = None
+            await node.ended()
 
 
 async def test_what_is_fatal_is_told_once_whoever_sees_the_runtime_first_CG_035(
@@ -143,19 +144,17 @@ async def test_what_is_fatal_is_told_once_whoever_sees_the_runtime_first_CG_035(
         await node.start()
         assert node.kubelet.work.cgroups is not None
         node.kubelet.work.cgroups.start = refuse  # type: ignore[method-assign]
-        assert node._task is not None
         with pytest.raises(ContainerManagerError, match="no cgroups here"):
-            await node._task
-        node._task = None
+            await node.ended()
     assert [r.getMessage() for r in caplog.records if r.exc_info] == []
 
 
 @asynccontextmanager
 async def full_node(directory: Path) -> AsyncIterator[Node]:
     """A node with every part there is, but for shutdowns."""
-    settings = {"cpu_manager_policy": "static", "kube_reserved": {"cpu": "1"}}
+    settings = {"cpuManagerPolicy": "static", "kubeReserved": {"cpu": "1"}}
     async with running_node(directory, api=True, started=False, **settings) as node:
-        node.plugins = InProcessPlugins()
+        node.world.device_plugins = InProcessPlugins()
         await node.start()
         yield node
 

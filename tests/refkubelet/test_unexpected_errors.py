@@ -66,7 +66,7 @@ async def watched_node(
     log = logging.getLogger("refkubelet")
     log.addHandler(teller)
     try:
-        async with running_node(directory, api=True, max_pods=1000) as node:
+        async with running_node(directory, api=True, maxPods=1000) as node:
             wrap_all(node.kubelet, calls, monkeypatch)
             node.cri.behaves(INIT_DONE, container="init")
             node.apply(a_pod("fine"), "fine.yaml")

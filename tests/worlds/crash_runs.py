@@ -91,7 +91,7 @@ class CrashTap(Tap):
         point = self._point
         if point is None or self.hit.is_set() or (number, after) != (point.number, point.after):
             return
-        self._node.wire.is_cut = True
+        self._node.cut()
         self.hit.set()
         await asyncio.Event().wait()
 

@@ -21,8 +21,6 @@ from golden_scenarios import PREROLL_S, scenario_of
 from google.protobuf.json_format import MessageToDict
 from node_world import PODS, Node, Tap, on_node
 
-from refkubelet.config.load import load_config
-from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.model.objects import to_dict
 
 POLL_S: Final = 0.04
@@ -62,21 +60,8 @@ def replay(recording: Recording, directory: Path, *, loop_seed: int | None = Non
         api=recording.has_api,
         started=False,
         loop_seed=loop_seed,
-        **_settings(recording, directory),
+        **recording.configuration(),
     )
-
-
-def _settings(recording: Recording, directory: Path) -> dict[str, Any]:
-    file = directory / "config.yaml"
-    head = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
-    file.write_text(yaml.safe_dump(head | recording.configuration()))
-    loaded, default = load_config(file), KubeletConfiguration()
-    changed = {
-        name: getattr(loaded, name)
-        for name in loaded.__struct_fields__
-        if getattr(loaded, name) != getattr(default, name)
-    }
-    return {"cluster_dns": ("10.98.0.10",)} | changed if recording.has_api else changed
 
 
 class _Replay:
@@ -191,7 +176,7 @@ class _Replay:
         raise AssertionError(f"{self.recording.name}: there is no way to do: {step.words}")
 
     def write(self, file: str) -> Callable[[], Any]:
-        return lambda: (self.node.manifests / file).write_text(self.versions[file].pop(0))
+        return lambda: (self.node.paths.manifests / file).write_text(self.versions[file].pop(0))
 
     def remove(self, file: str) -> Callable[[], Any]:
         return lambda: self.node.remove(file)
@@ -251,7 +236,7 @@ class _Replay:
         return lambda: self.node.cri.kill(container, exit_code=0)
 
     def stop_sandbox(self) -> Callable[[], Any]:
-        return self.node.stop_sandbox_outside
+        return self.node.cri.stop_sandbox
 
     def kill_sandbox(self) -> Callable[[], Any]:
         return self.node.cri.kill_sandbox

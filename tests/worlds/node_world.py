@@ -1,11 +1,11 @@
-"""A whole node in virtual time: the kubelet, a fake runtime, optionally a fake API server."""
+"""A whole node in virtual time: the suite's kubelet in this process, a fake runtime, optionally a
+fake API server; and what tests of refkubelet look into, beside what every kubelet shows.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,17 +13,17 @@ import yaml
 from loops import virtual_loop
 
 from fakecri import FakeCRI
-from fakecri.deviceplugin import InProcessPlugins
 from fakekubeapi import FakeApi
 from fakekubeapi.httpx_transport import InProcessTransport
+from kubelet_conformance.harness.api_server import ApiServer
+from kubelet_conformance.harness.kubelets.base import NodePaths
+from kubelet_conformance.harness.kubelets.fake_network import FakeNetwork
+from kubelet_conformance.harness.kubelets.inprocess import InProcessKubelet, World
+from kubelet_conformance.harness.node.parts import kubelet_config
+from kubelet_conformance.harness.observing.words import call_line, is_write
 from refkubelet.api.lightkube_client import LightkubeApiClient
-from refkubelet.config.schema.kubelet_config import KubeletConfiguration
-from refkubelet.kubelet import Directories, Kubelet, KubeletDeps, PluginSources, ThisNode
+from refkubelet.kubelet import Kubelet
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
-from refkubelet.node.facts import node_facts
-from refkubelet.node.status import NodeFacts
-from refkubelet.telemetry.spans import NO_SPANS, Spans
-from refkubelet.volumes.mounting import Mounts, SimulatedMounts
 from simclock import Ids, Rng, run_virtual
 
 T = TypeVar("T")
@@ -43,120 +43,109 @@ class Tap:
         """Do nothing."""
 
 
-class Wire:
-    """What a kubelet reaches its runtime through. Cut, nothing passes any more: a killed process
-    sends nothing, however its tasks end here."""
+class Tapped:
+    """A runtime whose calls pass the tap of a node."""
 
-    def __init__(self, cri: FakeCRI, tap: Tap) -> None:
-        self._cri = cri
-        self._tap = tap
-        self.is_cut = False
+    def __init__(self, node: Node) -> None:
+        self._node = node
 
     async def call(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any:
-        self._refuse_after_cut(method)
-        await self._tap.before(method)
-        answer = await self._cri.call(method, request, timeout_s=timeout_s)
-        await self._tap.after(method)
+        return await self._pass(method, self._node.cri.call, request, timeout_s)
+
+    async def call_bytes(
+        self, method: str, request: Any, *, timeout_s: float | None = None
+    ) -> bytes:
+        data: bytes = await self._pass(method, self._node.cri.call_bytes, request, timeout_s)
+        return data
+
+    async def _pass(
+        self, method: str, call: Callable[..., Any], request: Any, timeout_s: float | None
+    ) -> Any:
+        await self._node.tap.before(method)
+        answer = await call(method, request, timeout_s=timeout_s)
+        await self._node.tap.after(method)
         return answer
 
     def stream(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any:
-        self._refuse_after_cut(method)
-        return self._cri.stream(method, request, timeout_s=timeout_s)
-
-    def _refuse_after_cut(self, method: str) -> None:
-        if self.is_cut:
-            raise asyncio.CancelledError(f"{method} of a killed kubelet")
+        return self._node.cri.stream(method, request, timeout_s=timeout_s)
 
 
 class Node:
-    """One node. `kubelet` is the one that runs now; restarting makes another."""
+    """One node. `kubelet` is the one that was started last; what surrounds it is in `world`.
+    `settings`: fields of KubeletConfiguration by their names in the API (`maxPods=1`)."""
 
-    def __init__(self, directory: Path, *, with_api: bool, seed: int, settings: Any) -> None:
+    def __init__(
+        self, directory: Path, *, with_api: bool, seed: int, settings: Mapping[str, Any]
+    ) -> None:
         loop = virtual_loop()
         self.clock = loop.clock
-        self._rng = Rng(seed)  # one for all kubelets: a new process draws other numbers
-        self.directory = directory
-        self.manifests = directory / "manifests"
-        self.manifests.mkdir(exist_ok=True)
-        self.settings = settings
+        self.paths = NodePaths(directory)
+        self.paths.make()
+        self.settings = dict(settings)
         self.cri = FakeCRI(ids=Ids(Rng(seed)), write_logs=True)
         self.api = FakeApi(self.clock, Ids(Rng(seed + 1))) if with_api else None
         self.kubelet: Kubelet
-        self.mounts: Mounts = SimulatedMounts()
-        self.spans: Spans = NO_SPANS
         self.tap = Tap()
-        self.plugins: InProcessPlugins | None = None
-        self.wire = Wire(self.cri, self.tap)
-        self._task: asyncio.Task[None] | None = None
-        self._client: LightkubeApiClient | None = None
+        rng = Rng(seed)  # one for all kubelets: a new process draws other numbers
+        self.world = World(
+            target=Tapped(self),
+            machine=self.cri.node,
+            clock=self.clock,
+            rng=rng,
+            ids=Ids(rng),
+            node_name=NODE,
+            network=FakeNetwork(self.cri.ports),
+            connect=self._client if with_api else None,
+            keeps_log=False,  # tests have caplog
+        )
+        self._kubelet = InProcessKubelet(self.paths, self.world)
+
+    def _client(self) -> LightkubeApiClient:
+        """Over HTTP, without sockets."""
+        return LightkubeApiClient.in_process(InProcessTransport(self._api))
+
+    @property
+    def _api(self) -> FakeApi:
+        assert self.api is not None
+        return self.api
 
     async def start(self) -> None:
-        """Start a kubelet; the Node object is there already in API mode."""
+        """Start a kubelet; the Node object is there already in API mode. Raises KubeletDied."""
         if self.api is not None:
-            await self._make_node_object(self.api)
-            self._client = LightkubeApiClient.in_process(InProcessTransport(self.api))
-        config = KubeletConfiguration(
-            static_pod_path=str(self.manifests),
-            pod_logs_dir=str(self.directory / "logs"),
-            **({"eviction_hard": {}, "resolv_conf": ""} | self.settings),
-        )
-        self.wire = Wire(self.cri, self.tap)
-        self.kubelet = Kubelet(
-            config,
-            KubeletDeps(
-                target=self.wire,
-                machine=self.cri.node,
-                clock=self.clock,
-                rng=self._rng,
-                ids=Ids(self._rng),
-                node=ThisNode(NODE, ("192.0.2.1",) if self.api else (), self._facts(config)),
-                directories=Directories(self.directory / "root"),
-                api=self._client,
-                plugins=PluginSources(self.plugins),
-                mounts=self.mounts,
-                spans=self.spans,
-            ),
-        )
-        self._task = asyncio.create_task(self.kubelet.run(), name="kubelet")
+            await self.make_node_object()
+        changes = {"evictionHard": {}, "clusterDNS": ["10.98.0.10"], **self.settings}
+        await self._kubelet.start(kubelet_config(self.paths, changes))
+        self.kubelet = self._kubelet.inner
 
-    def _facts(self, config: KubeletConfiguration) -> NodeFacts:
-        root = str(self.directory)
-        return node_facts(config, NODE, self.cri.node, root_dir=root, node_ip="192.0.2.1")
-
-    async def _make_node_object(self, api: FakeApi) -> None:
+    async def make_node_object(self) -> None:
+        """Make the Node, as another client does, if it is not there."""
         body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
-        try:
-            answer = await api.request("POST", "/api/v1/nodes", body=body)
-        except ConnectionError:
-            return  # the server is away; the kubelet makes it when it is back
-        assert answer.status in (201, 409), answer.body
+        with suppress(ConnectionError):  # the server is away; the kubelet makes it when it is back
+            answer = await self._api.request("POST", "/api/v1/nodes", body=body)
+            assert answer.status in (201, 409), answer.body
 
     async def stop(self) -> None:
-        """Stop the kubelet, and nothing else."""
-        if self._task is None:
-            return
-        await self.kubelet.stop()
-        # One whose wire was cut ends in one way or another; it no longer matters how.
-        await asyncio.gather(self._task, return_exceptions=self.wire.is_cut)
-        self._task = None
-        if self._client is not None:
-            await self._client.aclose()
+        """Stop the kubelet, and nothing else. Raises KubeletDied."""
+        if self.is_up:
+            await self._kubelet.stop()
 
     async def kill(self) -> None:
         """End the kubelet as SIGKILL does: nothing it still wanted to send is sent."""
-        task, self._task = self._task, None
-        if task is None:
-            return
-        self.wire.is_cut = True
-        if self._client is not None:
-            await self._client.aclose()
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        if self.is_up:
+            await self._kubelet.kill()
+
+    def cut(self) -> None:
+        """Let nothing of the kubelet pass to the runtime any more."""
+        self._kubelet.cut()
+
+    async def ended(self) -> None:
+        """Wait until the kubelet has ended by itself. Raises what ended it."""
+        await self._kubelet.ended()
 
     @property
     def is_up(self) -> bool:
         """Whether a kubelet runs."""
-        return self._task is not None
+        return self._kubelet.runs
 
     async def restart(self, *, down_s: float = 0.0) -> None:
         await self.stop()
@@ -165,21 +154,16 @@ class Node:
 
     def apply(self, pod: dict[str, Any], file: str = "pod.yaml") -> None:
         """Write a manifest."""
-        (self.manifests / file).write_text(yaml.safe_dump(pod))
+        (self.paths.manifests / file).write_text(yaml.safe_dump(pod))
 
     def remove(self, file: str = "pod.yaml") -> None:
-        (self.manifests / file).unlink()
-
-    def copy(self, source: Path, file: str) -> None:
-        shutil.copyfile(source, self.manifests / file)
+        (self.paths.manifests / file).unlink()
 
     async def create(self, pod: dict[str, Any]) -> Pod:
         """Post a pod that is bound to this node."""
-        assert self.api is not None
         body = pod | {"spec": pod["spec"] | {"nodeName": NODE}}
-        answer = await self.api.request("POST", PODS, body=body)
-        assert answer.status == 201, answer.body
-        return await self.live(pod["metadata"]["name"])
+        made = await ApiServer(self._api).request("POST", PODS, body=body)
+        return decode_pod(made)
 
     async def live(self, name: str) -> Pod:
         """The pod at the API server."""
@@ -188,23 +172,16 @@ class Node:
         return found
 
     async def find(self, name: str) -> Pod | None:
-        assert self.api is not None
-        answer = await self.api.request("GET", f"{PODS}/{name}")
+        answer = await self._api.request("GET", f"{PODS}/{name}")
         return decode_pod(answer.body) if answer.status == 200 else None
 
     async def delete(self, name: str, grace_s: int | None = None) -> None:
-        assert self.api is not None
         body = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
-        answer = await self.api.request("DELETE", f"{PODS}/{name}", body=body)
-        assert answer.status in (200, 202), answer.body
+        await ApiServer(self._api).request("DELETE", f"{PODS}/{name}", body=body)
 
     def shown(self) -> list[Pod]:
         """What `/pods` shows; nothing while no kubelet runs."""
         return self.kubelet.pods_with_status() if self.is_up else []
-
-    async def stop_sandbox_outside(self) -> None:
-        """Another client of the runtime stops the newest sandbox."""
-        self.cri.stop_sandbox()
 
     def status(self, name: str) -> PodStatus | None:
         """The status the kubelet itself shows, by the pod's full name on the node."""
@@ -242,7 +219,8 @@ class Node:
                 value = await value
             if value:
                 return
-            await self._pause(end_s, step_s)
+            assert self.clock.monotonic_s() < end_s, self.story()
+            await self.clock.sleep(step_s)
 
     async def live_phase(self, name: str) -> str | None:
         """What the API server shows; None: there is no such pod, or it has no status."""
@@ -251,33 +229,31 @@ class Node:
 
     async def until_live(self, name: str, phase: str, limit_s: float = 60.0) -> None:
         """Wait until the API server shows the pod in that phase; fails after `limit_s`."""
-        end_s = self.clock.monotonic_s() + limit_s
-        while await self.live_phase(name) != phase:
-            await self._pause(end_s)
+
+        async def is_shown() -> bool:
+            return await self.live_phase(name) == phase
+
+        await self.until(is_shown, limit_s)
 
     async def until_gone(self, name: str, limit_s: float = 60.0) -> None:
         """Wait until the API server has no such pod; fails after `limit_s`."""
-        end_s = self.clock.monotonic_s() + limit_s
-        while await self.find(name) is not None:
-            await self._pause(end_s)
 
-    async def _pause(self, end_s: float, step_s: float = 0.01) -> None:
-        assert self.clock.monotonic_s() < end_s, self.story()
-        await self.clock.sleep(step_s)
+        async def is_gone() -> bool:
+            return await self.find(name) is None
+
+        await self.until(is_gone, limit_s)
 
     def story(self) -> str:
         """The last calls and events, for failures."""
-        calls = [f"{c.started_s:.3f} {c.method} {c.subject} {c.error}" for c in self.writes()]
+        calls = [call_line(call, 0.0) for call in self.writes()]
         return "\n".join(["calls:", *calls[-25:], "events:", *self.events()[-15:]])
 
     def writes(self) -> list[Any]:
         """The calls that are neither lists nor other readings."""
-        reads = ("List", "Status", "Version", "ImageFsInfo", "PodSandboxStatus", "ContainerStatus")
-        reads += ("ImageStatus", "RuntimeConfig")
-        return [c for c in self.cri.calls() if not c.method.startswith(reads)]
+        return [call for call in self.cri.calls() if is_write(call)]
 
     def write_names(self) -> list[str]:
-        return [c.method for c in self.writes()]
+        return [call.method for call in self.writes()]
 
 
 @asynccontextmanager

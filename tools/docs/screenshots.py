@@ -23,6 +23,7 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("tests/worlds", "tests/mutants
 
 from aiohttp import web  # noqa: E402
 from browser import Tab, browser  # noqa: E402
+from golden_files import unpack  # noqa: E402
 from planted_run import planted_run  # noqa: E402
 
 from kubelet_conformance.report.commands import main as report  # noqa: E402
@@ -61,7 +62,7 @@ def shots(folder: Path, site: str) -> Mapping[str, Shot]:
     report("report", [str(bad), "-o", str(folder / "report.html")])
     report("diff", [str(good), str(bad), "--html", str(folder / "two-runs.html")])
     recorded = folder / "kubelet-1.36" / "crash-loop"  # two words that are its title
-    shutil.copytree(ROOT / "tests/data/golden/s02/api", recorded)
+    shutil.copytree(unpack("s02", folder) / "api", recorded)
     report("show", [str(recorded), "-o", str(folder / "timeline.html")])
     opened = "document.getElementById('backoff-series').open = true"
     return {

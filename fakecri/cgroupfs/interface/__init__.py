@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakecri.lazy import face
+from kubeobjects.lazy import face
 
 if TYPE_CHECKING:
     from fakecri.cgroupfs.interface.tree import Cgroup as Cgroup

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakecri.lazy import face
+from kubeobjects.lazy import face
 
 if TYPE_CHECKING:
     from fakecri.core.cgroups.container_cgroup import ContainerCgroup as ContainerCgroup

@@ -21,13 +21,8 @@ from fakekubeapi.resources.pods.updates import (
     qos_causes,
     spec_causes,
 )
+from kubeobjects import pods
 from kubeobjects.causes import Cause
-from kubeobjects.pods.annotations import special_annotation_causes
-from kubeobjects.pods.defaults import default_pod
-from kubeobjects.pods.preparation import merge_own
-from kubeobjects.pods.qos import qos_class
-from kubeobjects.pods.validation import pod_causes
-from kubeobjects.pods.validation import spec_causes as pod_spec_causes
 
 _GATED: Final = {
     "type": "PodScheduled",
@@ -65,15 +60,15 @@ class PodStrategy(Strategy):
     def prepare_create(self, obj: Object) -> None:
         """Fill in the defaults. The status that was sent is dropped: a new pod is Pending
         (MIRR-023)."""
-        default_pod(obj)
-        merge_own(obj)
+        pods.default_pod(obj)
+        pods.merge_own(obj)
         admit_pod(obj)
-        obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj["spec"])}
+        obj["status"] = {"phase": "Pending", "qosClass": pods.qos_class(obj["spec"])}
         if obj["spec"].get("schedulingGates"):
             obj["status"]["conditions"] = [dict(_GATED)]
 
     def validate_create(self, obj: Object) -> list[Cause]:
-        return pod_causes(obj, static=False)
+        return pods.pod_causes(obj, static=False)
 
     def set_times(self, new: Object, old: Object, now: str) -> None:
         for condition in (new.get("status") or {}).get("conditions") or () if not old else ():
@@ -85,14 +80,14 @@ class PodStrategy(Strategy):
             new.clear()
             new.update(copy_json(old))
             _copy_resources(requested, new["spec"])
-            default_pod(new)
+            pods.default_pod(new)
             return
         if subresource == "ephemeralcontainers":
             requested = (new.get("spec") or {}).get("ephemeralContainers") or []
             new.clear()
             new.update(copy_json(old))
             new["spec"]["ephemeralContainers"] = requested
-            default_pod(new)
+            pods.default_pod(new)
             return
         super().prepare_update(new, old, subresource)
         if subresource == "status":
@@ -101,19 +96,19 @@ class PodStrategy(Strategy):
             if "deletionTimestamp" in old["metadata"]:
                 new["metadata"]["deletionTimestamp"] = old["metadata"]["deletionTimestamp"]
             status = new.setdefault("status", {})
-            settle_first(status, "podIP", "podIPs", lambda ip: {"ip": ip})
+            settle_first(status, "podIP", "podIPs", inside="ip")
             status.setdefault("qosClass", old.get("status", {}).get("qosClass", "BestEffort"))
         else:
             for field in ("priority", "preemptionPolicy"):
                 if field in old["spec"] and isinstance(new.get("spec"), dict):
                     new["spec"].setdefault(field, old["spec"][field])
-            default_pod(new)
+            pods.default_pod(new)
             admit_pod(new)
 
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
         causes = super().validate_update(new, old, subresource)
-        causes += [*pod_spec_causes(new, static=False), *mirror_causes(new, old)]
-        causes += special_annotation_causes(new)  # an update tells them twice
+        causes += [*pods.spec_causes(new, static=False), *mirror_causes(new, old)]
+        causes += pods.special_annotation_causes(new)  # an update tells them twice
         if subresource == "":
             causes += spec_causes(new["spec"], old["spec"])
         if subresource == "status":

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kubeobjects import pods
 from kubeobjects.causes import Cause, forbidden_field, invalid_value
-from kubeobjects.pods.qos import qos_class
 
 Object = dict[str, Any]
 _RESIZABLE: Final = ("cpu", "memory")
@@ -15,7 +15,7 @@ def resize_causes(new: Object, old: Object) -> list[Cause]:
     """What is wrong if `old` is resized to `new`: the QoS class stays, no amount is removed, and
     of the containers' resources cpu and memory alone change."""
     causes: list[Cause] = []
-    if qos_class(new["spec"]) != qos_class(old["spec"]):
+    if pods.qos_class(new["spec"]) != pods.qos_class(old["spec"]):
         old_class = (new.get("status") or {}).get("qosClass", "")
         text = "Pod QOS Class may not change as a result of resizing"
         causes.append(invalid_value("spec", old_class, text))

@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fakekubeapi.bodies import copy_json
+from kubeobjects import pods
 from kubeobjects.causes import Cause, forbidden_field, invalid_value, required
 from kubeobjects.pods.annotations import MIRROR
-from kubeobjects.pods.common.checks import between
-from kubeobjects.pods.containers import image_space_causes
-from kubeobjects.pods.fields import MAX_SECONDS
-from kubeobjects.pods.scheduling import toleration_causes
+from kubeobjects.pods.common.checks import MAX_SECONDS, between
 
 Object = dict[str, Any]
 _UPDATABLE: Final = (
@@ -44,7 +42,7 @@ def _updatable_causes(spec: Object) -> list[Cause]:
         for i, container in enumerate(spec.get(group) or []):
             path = f"spec.{group}[{i}]"
             causes += [] if container.get("image") else [required(f"{path}.image")]
-            causes += image_space_causes(container, path)
+            causes += pods.image_space_causes(container, path)
     deadline_s = spec.get("activeDeadlineSeconds")
     return [*causes, *between(deadline_s, "spec.activeDeadlineSeconds", 0, MAX_SECONDS)]
 
@@ -119,7 +117,7 @@ def _toleration_causes(new: Object, old: Object) -> list[Cause]:
 
     new_ones = lasting(new)
     if all(t in new_ones for t in lasting(old)):
-        return [*toleration_causes(new.get("tolerations") or [], "spec.tolerations")]
+        return [*pods.toleration_causes(new.get("tolerations") or [], "spec.tolerations")]
     text = "existing toleration can not be modified except its tolerationSeconds"
     return [forbidden_field("spec.tolerations", text)]
 

@@ -11,6 +11,7 @@ from kubeobjects.names import label_problems, port_name_problems, subdomain_prob
 Object = Mapping[str, Any]
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 MAX_ID: Final = (1 << 31) - 1
+MAX_SECONDS: Final = (1 << 31) - 1
 GROUPS: Final = ("initContainers", "containers", "ephemeralContainers")
 """The lists of containers, in the order in which a check of all of them visits them."""
 

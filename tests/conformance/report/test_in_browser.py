@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 from browser import Tab, browser, chromium
+from golden_files import unpack
 from places import ROOT
 from result_files import case_line, crash_trace, head_line, trace_line, write_lines
 
@@ -21,7 +22,6 @@ from kubelet_conformance.traces.entries import Entry, Trace
 
 pytestmark = pytest.mark.slow
 SHOTS: Final = ROOT / "build" / "screenshots"
-GOLDEN: Final = ROOT / "tests/data/golden"
 HOST: Final = "document.querySelector('.timeline')"
 MOMENTS: Final = "[...document.querySelectorAll('.timeline')].map((t) => t.dataset.at)"
 DRAWN: Final = f"{HOST}.dataset.state === 'drawn' && {HOST}.querySelectorAll('.lanes .mark').length"
@@ -85,7 +85,7 @@ async def window(tab: Tab) -> tuple[float, float]:
 
 
 async def test_a_timeline_filters_and_zooms(tmp_path: Path) -> None:
-    main("show", [str(GOLDEN / "s02/api"), "-o", str(tmp_path / "s02.html")])
+    main("show", [str(unpack("s02", tmp_path) / "api"), "-o", str(tmp_path / "s02.html")])
     async with browser(tmp_path / "profile") as tab:
         await tab.open(tmp_path / "s02.html")
         await tab.until(DRAWN)

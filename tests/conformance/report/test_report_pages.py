@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from places import ROOT
+from golden_files import unpack
+from golden_recording import Recording, recordings
 from result_files import case_line, crash_trace, head_line, trace_line, write_lines
 
 from fakecri.recording.recorded import RecordError
@@ -22,7 +23,6 @@ from kubelet_conformance.report.tables import HEADS, Column, differing, matrix, 
 from kubelet_conformance.results_schema import Product, RunEnd
 from kubelet_conformance.rule_texts import all_rules
 
-GOLDEN = ROOT / "tests/data/golden"
 FAILED: dict[str, Any] = {
     "verdict": "failed",
     "rules": ("BACK-003.2", "LIFE-143"),
@@ -129,8 +129,8 @@ def test_a_case_that_a_run_does_not_have_is_told_in_the_matrix() -> None:
     assert differing(columns)[1] == [["a", "passed", "-"]]
 
 
-def test_a_recorded_run_is_shown_with_what_lies_beside_its_calls() -> None:
-    trace = recorded_trace(GOLDEN / "s02/api")
+def test_a_recorded_run_is_shown_with_what_lies_beside_its_calls(tmp_path: Path) -> None:
+    trace = recorded_trace(unpack("s02", tmp_path) / "api")
     kinds = {entry.kind for entry in trace.entries}
     assert kinds == {"call", "reads", "state", "wait", "status", "event", "api"}
     assert {entry.what for entry in trace.entries if entry.kind == "event"} >= {
@@ -141,14 +141,15 @@ def test_a_recorded_run_is_shown_with_what_lies_beside_its_calls() -> None:
     assert patches[0].what == "PATCH /pods/crash/status"
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.iterdir() if path.is_dir()))
-def test_every_recorded_run_can_be_shown(name: str) -> None:
-    for calls in (GOLDEN / name).rglob("cri.jsonl"):
-        assert recorded_trace(calls.parent).entries
+@pytest.mark.parametrize("run", recordings(), ids=lambda run: run.name)
+def test_every_recorded_run_can_be_shown(run: Recording, tmp_path: Path) -> None:
+    unpack(run.scenario, tmp_path)
+    assert recorded_trace(tmp_path / run.name).entries
 
 
 def test_show_makes_a_page(tmp_path: Path) -> None:
-    assert main("show", [str(GOLDEN / "s10/cri.jsonl"), "-o", str(tmp_path / "x.html")]) == 0
+    calls = unpack("s10", tmp_path) / "cri.jsonl"
+    assert main("show", [str(calls), "-o", str(tmp_path / "x.html")]) == 0
     page = (tmp_path / "x.html").read_text()
     assert "<title>s10/cri.jsonl</title>" in page
     assert any(entry["kind"] == "probe" for entry in trace_in(page)["entries"])

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
+from golden_recording import Recording
 from google.protobuf.json_format import ParseDict
 from kubecri.v1 import api_pb2 as cri
-from places import GOLDEN
 from runtime_doubles import UID, Failure, ScriptedTarget, box_status
 
 from refkubelet.config import KubeletConfiguration
@@ -158,7 +157,7 @@ def test_filters_CRI_082() -> None:
 
 
 def recorded(method: str, scenario: str) -> list[dict[str, Any]]:
-    rows = map(json.loads, (GOLDEN / scenario / "cri.jsonl").read_text().splitlines())
+    rows = Recording(scenario).rows("cri.jsonl")
     answers = [r["response"] for r in rows if r.get("method") == method and "response" in r]
     return [a for a in answers if isinstance(a, dict)]
 

@@ -18,7 +18,7 @@ from pods import IMAGE, make_pod
 from runtime_doubles import Events, Failure, ScriptedTarget, record, status
 
 from refkubelet.cri.client import CriClient
-from refkubelet.cri.labels import POD_UID
+from refkubelet.cri.labels import POD_NAME, POD_NAMESPACE, POD_UID
 from refkubelet.cri.records import (
     ContainerState,
     ListedContainer,
@@ -156,6 +156,7 @@ def described(log_path: str = "") -> Any:
             image=cri.ImageSpec(image=IMAGE),
             image_ref="r",
             log_path=log_path,
+            labels={POD_NAME: "web", POD_NAMESPACE: "default"},
         )
     )
 
@@ -165,11 +166,12 @@ async def test_removal_deletes_logs_link_and_container_GC_005(tmp_path: Path) ->
         (tmp_path / name).touch()
     links = tmp_path / "links"
     links.mkdir()
-    (links / "web_default_main-c.log").symlink_to(tmp_path / "0.log")
+    for name in ("web_default_main-c.log", "web_default_main-d.log"):
+        (links / name).symlink_to(tmp_path / "0.log")
     target = ScriptedTarget(ContainerStatus=described(str(tmp_path / "0.log")))
     await remove_container(CriClient(target), "c", links)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["1.log", "links"]
-    assert list(links.iterdir()) == []
+    assert os.listdir(links) == ["web_default_main-d.log"]
     assert target.methods() == ["ContainerStatus", "RemoveContainer"]
 
 

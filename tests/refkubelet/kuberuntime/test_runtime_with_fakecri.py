@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -11,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from golden_recording import Recording
 from loops import virtual_loop
-from places import GOLDEN
 from pods import make_pod
 from runtime_doubles import UID, Events, Probes
 
@@ -130,8 +129,7 @@ def writes(cri: FakeCRI) -> list[tuple[str, str]]:
 def recorded_writes(scenario: str, until_method: str) -> list[tuple[str, str]]:
     """The same from a recording, up to the first call of `until_method`."""
     found = []
-    for line in (GOLDEN / scenario / "cri.jsonl").read_text().splitlines():
-        row = json.loads(line)
+    for row in Recording(scenario).rows("cri.jsonl"):
         method = row.get("method", "")
         if method == until_method:
             break

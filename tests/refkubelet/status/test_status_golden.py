@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from places import GOLDEN
+from golden_recording import Recording, recordings
 
 from refkubelet.cri.records import (
     ContainerRecord,
@@ -32,11 +32,7 @@ from refkubelet.status.generate import StatusInputs, generate_pod_status
 from refkubelet.status.normalize import normalize_status
 
 UNLIMITED = "9007199254740988Ki"  # artefact of cgroup v1 in pods without limits (golden README)
-SCENARIOS = sorted(
-    str(p.parent.relative_to(GOLDEN))
-    for p in GOLDEN.rglob("pods.jsonl")
-    if p.relative_to(GOLDEN).parts[0] < "s20"
-)
+SCENARIOS = [run.name for run in recordings() if run.has("pods.jsonl") and run.scenario < "s20"]
 
 
 def _ns(text: str | None) -> int:
@@ -140,8 +136,7 @@ def _rows(scenario: str) -> list[tuple[dict[str, Any], dict[str, Any] | None, di
     pods: dict[str, dict[str, Any]] = {}
     before: dict[str, dict[str, Any]] = {}
     rows = []
-    for line in (GOLDEN / scenario / "pods.jsonl").read_text().splitlines():
-        row = json.loads(line)
+    for row in Recording(scenario).rows("pods.jsonl"):
         if "spec" in row and "metadata" in row:
             pods[row["uid"]] = {"metadata": row["metadata"], "spec": row["spec"]}
         if "gone" in row or "deletionTimestamp" in row:

@@ -31,7 +31,7 @@ async def test_nothing_is_deleted_through_a_mount(
     monkeypatch.setattr(
         orphan_directories, "anything_mounted_below", partial(anything_mounted_below, table=table)
     )
-    mounted = tmp_path / "root/pods/0123" / place
+    mounted = tmp_path / "kubelet/pods/0123" / place
 
     async with running_node(tmp_path) as node:
         await node.clock.sleep(5)
@@ -46,7 +46,7 @@ async def test_nothing_is_deleted_through_a_mount(
         if mounted.name == "mount":
             mounted.rmdir()  # as the driver does
         await node.clock.sleep(5)
-        assert not (tmp_path / "root/pods/0123").exists()
+        assert not (tmp_path / "kubelet/pods/0123").exists()
 
 
 async def test_without_the_table_nothing_is_deleted(
@@ -59,6 +59,6 @@ async def test_without_the_table_nothing_is_deleted(
 
     async with running_node(tmp_path) as node:
         await node.clock.sleep(5)
-        (tmp_path / "root/pods/0123").mkdir(parents=True)
+        (tmp_path / "kubelet/pods/0123").mkdir(parents=True)
         await node.clock.sleep(10)
-        assert (tmp_path / "root/pods/0123").exists()
+        assert (tmp_path / "kubelet/pods/0123").exists()

@@ -50,7 +50,7 @@ def about(span: ReadableSpan) -> Mapping[str, Any]:
 
 async def traced_node(node: Node, rate: int | None = KEEP_ALL) -> Kept:
     kept = Kept(node.clock, rate)
-    node.spans = kept.spans
+    node.world.spans = kept.spans
     await node.start()
     return kept
 

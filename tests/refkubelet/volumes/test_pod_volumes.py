@@ -28,7 +28,7 @@ def pod_with(volume: dict[str, Any], *mounts: dict[str, Any], **spec: Any) -> di
 
 
 def volume_of(node: Node, uid: str, name: str = "v") -> Path:
-    return node.directory / "root/pods" / uid / "volumes/kubernetes.io~empty-dir" / name
+    return node.paths.root / "pods" / uid / "volumes/kubernetes.io~empty-dir" / name
 
 
 def uid_of(node: Node) -> str:
@@ -50,7 +50,7 @@ async def run_once(
     node: Node, mounts: RealMounts, volume: dict[str, Any], mount: dict[str, Any]
 ) -> None:
     """A pod that runs for 5 s on a node that really mounts; it has just begun."""
-    node.mounts = mounts
+    node.world.mounts = mounts
     await node.start()
     node.cri.behaves(exits(0, after_s=5))
     node.apply(pod_with(volume, mount, restartPolicy="Never"))
@@ -84,18 +84,18 @@ async def test_a_sub_path_is_mounted_and_unmounted_NODE_211(
         assert stat.S_IMODE(place.stat().st_mode) == 0o777
         await node.until(lambda: node.phase("web-golden") == "Succeeded")
         await node.until(lambda: not Path(given.host_path).exists())
-        assert mount_points_below(tmp_path / "root/pods") == []
+        assert mount_points_below(tmp_path / "kubelet/pods") == []
 
 
 async def test_mounts_of_a_pod_that_went_meanwhile_are_undone_NODE_211(
     tmp_path: Path, real_mounts: RealMounts
 ) -> None:
     async with running_node(tmp_path, started=False) as node:
-        node.mounts = real_mounts
+        node.world.mounts = real_mounts
         await node.start()
         node.apply(pod_with(EMPTY, MOUNT | {"subPath": "a"}))
         await node.until(lambda: node.phase("web-golden") == "Running")
-        directory = tmp_path / "root/pods" / uid_of(node)
+        directory = tmp_path / "kubelet/pods" / uid_of(node)
         await node.kill()
         node.remove()
         assert mount_points_below(directory)
@@ -216,7 +216,7 @@ async def test_the_content_follows_and_a_failed_update_holds_no_restart_up_NODE_
         node.cri.behaves(exits(1, after_s=100))
         await node.create(pod_with({"name": "v", "configMap": {"name": "settings"}}))
         await node.until(lambda: node.phase("web") == "Running")
-        file = node.directory / "root/pods" / uid_of(node) / "volumes/kubernetes.io~configmap/v/a"
+        file = node.paths.root / "pods" / uid_of(node) / "volumes/kubernetes.io~configmap/v/a"
         assert file.read_text() == "1"
         await node.api.request("DELETE", f"{path}/settings", body={})
         await node.until(lambda: len(node.cri.calls("StartContainer")) == 2, 300)
@@ -304,4 +304,4 @@ async def test_memory_is_mounted_before_the_sandbox_and_unmounted_NODE_203(
         found = os.statvfs(path)
         assert found.f_blocks * found.f_frsize == 1 << 20
         await node.until(lambda: not path.exists())
-        assert mount_points_below(tmp_path / "root") == []
+        assert mount_points_below(tmp_path / "kubelet") == []

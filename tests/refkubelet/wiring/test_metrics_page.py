@@ -54,7 +54,7 @@ async def test_relists_are_timed_PLEG_013(tmp_path: Path) -> None:
 
 
 async def test_streams_of_events_are_counted_PLEG_303(tmp_path: Path) -> None:
-    async with running_node(tmp_path, feature_gates={"EventedPLEG": True}) as node:
+    async with running_node(tmp_path, featureGates={"EventedPLEG": True}) as node:
         node.apply(manifest())
         await node.clock.sleep(5)
         seen = numbers(node)
@@ -83,7 +83,7 @@ async def test_a_uid_that_came_back_and_a_stranger_are_counted_MIRR_006_LIFE_072
 
 
 async def test_evictions_are_counted_by_signal_EVIC_096(tmp_path: Path) -> None:
-    async with running_node(tmp_path, api=True, eviction_hard={"memory.available": "1Gi"}) as node:
+    async with running_node(tmp_path, api=True, evictionHard={"memory.available": "1Gi"}) as node:
         await node.create(manifest())
         await node.until(lambda: node.phase("web") == "Running")
         machine = node.cri.node
@@ -109,7 +109,7 @@ async def test_refusals_preemptions_and_removed_images_are_counted_GC_106_PREE_0
     tmp_path: Path,
 ) -> None:
     async with running_node(
-        tmp_path, api=True, max_pods=1, image_maximum_gc_age_s=300.0, image_minimum_gc_age_s=60.0
+        tmp_path, api=True, maxPods=1, imageMaximumGCAge="5m", imageMinimumGCAge="1m"
     ) as node:
         await node.create(manifest(name="two", nodeSelector={"no": "such"}))
         await node.until(lambda: node.phase("two") == "Failed")

@@ -10,14 +10,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fakecri.csi.in_process import InProcessCsi
 from fakecri.deviceplugin import InProcessPlugins
 from fakecri.deviceplugin.registered import InProcessRegistry
-from fakekubeapi.in_process import InProcessWire
 from kubelet_conformance.harness.kubelets.base import (
     HEALTHZ,
     MAIN,
@@ -51,7 +50,8 @@ from refkubelet.server.access.authentication import NotConfigured
 from refkubelet.server.common.exchange import Answer, ClientCertificate, Request
 from refkubelet.server.port import Port, healthz_port
 from refkubelet.server.request_line import BadRequest, path_of, query_of
-from refkubelet.volumes.mounting import SimulatedMounts
+from refkubelet.telemetry.spans import NO_SPANS, Spans
+from refkubelet.volumes.mounting import Mounts, SimulatedMounts
 from refkubelet.wiring.base import CertificateDeps
 from simclock import Clock, Ids, Rng
 
@@ -65,9 +65,9 @@ _REFUSALS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, kw_only=True)
 class World:
-    """What surrounds the kubelet."""
+    """What surrounds the kubelet; what is changed holds for those that are started from then on."""
 
     target: Any
     """The runtime: the recorded `CriTarget`."""
@@ -83,12 +83,52 @@ class World:
     """The name of the node at the API."""
     network: FakeNetwork
     """What probes reach."""
-    wire: InProcessWire | None = None
-    """The way to the API server; None: there is none."""
+    connect: Callable[[], LightkubeApiClient] | None = None
+    """Makes a kubelet's client of the API server; None: there is none."""
     device_plugins: InProcessPlugins | None = None
     """The directory of device plugins; None: no plugin can register."""
     registry: InProcessRegistry | None = None
     """The sockets below plugins_registry; None: none is looked for."""
+    mounts: Mounts = field(default_factory=SimulatedMounts)
+    """The mount table of the machine."""
+    spans: Spans = NO_SPANS
+    """Where spans go."""
+    keeps_log: bool = True
+    """Whether what the kubelet logs is kept for the failure of its case."""
+
+
+class RuntimeWire:
+    """The way of one kubelet to its runtime. Cut, nothing passes any more: a killed process sends
+    nothing, however its tasks end here."""
+
+    def __init__(self, target: Any) -> None:
+        self._target = target
+        self.is_cut = False
+
+    async def call(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any:
+        """As the target's."""
+        self._refuse_when_cut(method)
+        return await self._target.call(method, request, timeout_s=timeout_s)
+
+    async def call_bytes(
+        self, method: str, request: Any, *, timeout_s: float | None = None
+    ) -> bytes:
+        """As the target's."""
+        self._refuse_when_cut(method)
+        answer: bytes = await self._target.call_bytes(method, request, timeout_s=timeout_s)
+        return answer
+
+    def stream(
+        self, method: str, request: Any, *, timeout_s: float | None = None
+    ) -> AsyncIterator[Any]:
+        """As the target's."""
+        self._refuse_when_cut(method)
+        stream: AsyncIterator[Any] = self._target.stream(method, request, timeout_s=timeout_s)
+        return stream
+
+    def _refuse_when_cut(self, method: str) -> None:
+        if self.is_cut:
+            raise asyncio.CancelledError(f"{method} of a killed kubelet")
 
 
 class InProcessKubelet:
@@ -99,6 +139,8 @@ class InProcessKubelet:
         self._world = world
         self._kubelet: Kubelet | None = None
         self._task: asyncio.Task[None] | None = None
+        self._wire = RuntimeWire(world.target)
+        self._api: LightkubeApiClient | None = None
         self._shown: dict[str, tuple[Any, Any, dict[str, Any]]] = {}
         self._log = OwnLog(world.clock)
 
@@ -106,20 +148,23 @@ class InProcessKubelet:
         """Load the configuration from its file and run. Raises KubeletDied."""
         if self._task is not None:
             raise RuntimeError("the kubelet runs already")
-        self._log.begin()
+        if self._world.keeps_log:
+            self._log.begin()
         self._paths.config.write_text(json.dumps(config))
+        self._wire = RuntimeWire(self._world.target)
         try:
             loaded = load_config(self._paths.config)
-            self._kubelet = Kubelet(loaded, self._deps(loaded))
-            _ = self._kubelet.servers.main
+            kubelet = Kubelet(loaded, self._deps(loaded))
+            _ = kubelet.servers.main
         except _REFUSALS as refused:
-            raise KubeletDied(f"the kubelet does not start: {refused}") from None
-        self._task = asyncio.create_task(self._kubelet.run(), name="kubelet under test")
+            raise KubeletDied(f"the kubelet does not start: {refused}") from refused
+        self._kubelet = kubelet
+        self._task = asyncio.create_task(kubelet.run(), name="kubelet under test")
 
     def _deps(self, config: KubeletConfiguration) -> KubeletDeps:
         """What the kubelet works with. Raises ThresholdError."""
         world = self._world
-        api = LightkubeApiClient.over(world.wire) if world.wire else None
+        self._api = world.connect() if world.connect else None
         facts = node_facts(
             config,
             world.node_name,
@@ -128,14 +173,14 @@ class InProcessKubelet:
             node_ip=HOST_IP,
         )
         return KubeletDeps(
-            target=world.target,
+            target=self._wire,
             machine=world.machine,
             clock=world.clock,
             rng=world.rng,
             ids=world.ids,
             node=ThisNode(world.node_name, (HOST_IP,), facts),
             directories=Directories(self._paths.root, self._paths.log_links),
-            api=api,
+            api=self._api,
             network=world.network,
             plugins=PluginSources(
                 devices=world.device_plugins,
@@ -145,7 +190,8 @@ class InProcessKubelet:
             ),
             certificates=CertificateDeps(self._paths.pki),
             shutdown_source=world.machine.logind,
-            mounts=SimulatedMounts(),
+            mounts=world.mounts,
+            spans=world.spans,
         )
 
     def _login_plugins(self, config: KubeletConfiguration) -> NodePlugins | None:
@@ -158,20 +204,50 @@ class InProcessKubelet:
         providers = load_credential_providers(file, programs, tokens_on=on)
         return NodePlugins(providers, PlayedScripts(paths)) if providers else None
 
+    @property
+    def runs(self) -> bool:
+        """Whether it was started, and neither stopped nor killed since."""
+        return self._task is not None
+
+    @property
+    def inner(self) -> Kubelet:
+        """refkubelet's own, for tests of refkubelet. Raises KubeletDied when none runs."""
+        if self._kubelet is None:
+            raise KubeletDied("the kubelet does not run")
+        return self._kubelet
+
     async def stop(self) -> None:
-        """As SIGTERM; returns when it has ended."""
-        task = self._running()
-        if self._kubelet is not None:
-            await self._kubelet.stop()
-        await asyncio.gather(task, return_exceptions=True)
+        """As SIGTERM; returns when it has ended. Raises KubeletDied for one that ended in another
+        way."""
+        task, stopped = self._running(), self.inner
         self._kubelet = None
+        await stopped.stop()
+        try:
+            await asyncio.gather(task, return_exceptions=self._wire.is_cut)
+        except Exception as problem:
+            raise _died(problem) from problem
+        finally:
+            await self._disconnect()
 
     async def kill(self) -> None:
-        """As SIGKILL; returns when it has ended."""
-        task = self._running()
+        """As SIGKILL; returns when it has ended: nothing that it still wanted to send is sent."""
+        task, self._kubelet = self._running(), None
+        self.cut()
+        await self._disconnect()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        self._kubelet = None
+
+    def cut(self) -> None:
+        """Let nothing of it pass to the runtime any more."""
+        self._wire.is_cut = True
+
+    async def ended(self) -> None:
+        """Wait until it has ended by itself. Raises what ended it."""
+        await self._running()
+
+    async def _disconnect(self) -> None:
+        if self._api is not None:
+            await self._api.aclose()
 
     def _running(self) -> asyncio.Task[None]:
         task, self._task = self._task, None
@@ -194,16 +270,12 @@ class InProcessKubelet:
         if self._task is None or self._kubelet is None:
             return []
         if self._task.done():
-            raise KubeletDied(
-                f"the kubelet ended by itself: {self._task.exception()!r}", ended=True
-            )
+            raise _died(self._task.exception())
         return [self._as_json(pod) for pod in self._kubelet.pods_with_status()]
 
     async def summary(self) -> dict[str, Any]:
         """As `/stats/summary` shows it."""
-        if self._kubelet is None:
-            raise RuntimeError("the kubelet does not run")
-        return await self._kubelet.stats.summary.summary()
+        return await self.inner.stats.summary.summary()
 
     async def http(self, request: HttpRequest) -> HttpAnswer:
         """As its ports answer; no socket is opened, a client certificate counts as verified."""
@@ -229,11 +301,9 @@ class InProcessKubelet:
         return HttpAnswer(answer.status, body.decode(errors="replace"), headers)
 
     def _port(self, name: str) -> Port:
-        if self._kubelet is None:
-            raise KubeletDied("the kubelet does not run")
+        servers = self.inner.servers
         if name == HEALTHZ:
             return healthz_port(self._world.clock)
-        servers = self._kubelet.servers
         return servers.main if name == MAIN else servers.read_only
 
     async def _chunks(self, answer: Answer, for_s: float | None) -> bytes:
@@ -267,3 +337,7 @@ class InProcessKubelet:
         if cached is None or cached[0] is not pod.metadata or cached[1] is not pod.status:
             cached = self._shown[uid] = (pod.metadata, pod.status, to_dict(pod))
         return cached[2]
+
+
+def _died(problem: BaseException | None) -> KubeletDied:
+    return KubeletDied(f"the kubelet ended by itself: {problem!r}", ended=True)

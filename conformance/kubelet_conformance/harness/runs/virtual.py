@@ -34,6 +34,7 @@ from kubelet_conformance.harness.runs.case_run import Result, run_case
 from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.harness.runtimes.fake import FakeRuntime
 from kubelet_conformance.registry import Case, Feature
+from refkubelet.api.lightkube_client import LightkubeApiClient
 from simclock import Clock, Ids, Rng, VirtualLoop, run_virtual
 
 IN_MEMORY: Final = "/dev/shm"
@@ -77,7 +78,7 @@ async def virtual_parts(
         rng=rng,
         ids=ids,
         node_name=NODE_NAME,
-        wire=InProcessWire(fake_api) if fake_api else None,
+        connect=partial(_client_of, fake_api) if fake_api else None,
         network=FakeNetwork(runtime.cri.ports, manifests),
         device_plugins=plugins,
         registry=registry,
@@ -112,6 +113,10 @@ def _machine_parts(
         disk=FollowedDisk(machine, paths.root) if Feature.OWN_DISK in case.needs else None,
         numbers_set=True,
     )
+
+
+def _client_of(api: FakeApi) -> LightkubeApiClient:
+    return LightkubeApiClient.over(InProcessWire(api))
 
 
 def _virtual_clock() -> Clock:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from golden_recording import Recording, recordings
 from google.protobuf.json_format import MessageToDict, ParseDict
 from kubecri.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Service, ServicePort, ServiceSpec
 from lightkube.models.meta_v1 import ObjectMeta
-from places import GOLDEN
 from pods import make_pod
 from runtime_doubles import Events
 
@@ -45,15 +44,9 @@ MEMORY_BYTES = 24_105 * 1024 * 1024
 PATH = "$KUBELET_ROOT/pods/{uid}/containers/{name}/"
 
 
-def rows(scenario: str, file: str) -> Iterator[dict[str, Any]]:
-    for line in (GOLDEN / scenario / file).read_text().splitlines():
-        yield json.loads(line)
-
-
 def scenarios() -> list[str]:
     """All recordings with sandboxes: s01..s26 and their repetitions with an API server."""
-    found = sorted(path.parent for path in GOLDEN.glob("s*/**/cri.jsonl"))
-    return [str(path.relative_to(GOLDEN)) for path in found]
+    return [recording.name for recording in recordings()]
 
 
 @dataclass
@@ -72,7 +65,7 @@ def recorded_pods(scenario: str) -> RecordedPods:
     """A static pod of a recording with an API server stands in its mirror, as it was made."""
     pods = RecordedPods()
     metadata: dict[str, dict[str, Any]] = {}
-    for row in rows(scenario, "pods.jsonl"):
+    for row in Recording(scenario).rows("pods.jsonl"):
         if "spec" not in row:
             continue
         if (uid := row["uid"]) not in metadata:
@@ -87,7 +80,7 @@ def recorded_pods(scenario: str) -> RecordedPods:
 
 
 def recorded_calls(scenario: str, method: str) -> list[dict[str, Any]]:
-    return [r for r in rows(scenario, "cri.jsonl") if r.get("method") == method]
+    return [r for r in Recording(scenario).rows("cri.jsonl") if r.get("method") == method]
 
 
 def options(*, api: bool) -> RuntimeOptions:
@@ -110,7 +103,7 @@ def deps() -> RuntimeDeps:
 
 
 def has_api(scenario: str) -> bool:
-    return (GOLDEN / scenario / "kubelet-api-calls.jsonl").exists()
+    return Recording(scenario).has("kubelet-api-calls.jsonl")
 
 
 @pytest.mark.parametrize("scenario", scenarios())

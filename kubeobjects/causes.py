@@ -6,7 +6,7 @@ tools match. Upstream: apimachinery pkg/util/validation/field.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -60,6 +60,12 @@ def required(field: str, message: str = "") -> Cause:
 def invalid_value(field: str, value: Any, message: str) -> Cause:
     """The field has a value that it may not have; `message` says why."""
     return Cause(field, f"Invalid value: {shown(value)}: {message}")
+
+
+def invalid_texts(path: str, value: Any, problems: Iterable[str]) -> Iterator[Cause]:
+    """A cause for each problem of the value."""
+    for problem in problems:
+        yield invalid_value(path, value, problem)
 
 
 def forbidden_field(field: str, message: str) -> Cause:

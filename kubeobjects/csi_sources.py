@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kubeobjects.causes import Cause, invalid_value, required, too_long
+from kubeobjects.causes import Cause, invalid_texts, required, too_long
 from kubeobjects.names import label_problems, subdomain_problems
 
 _MAX_DRIVER: Final = 63
@@ -18,31 +18,30 @@ _CHECKED_SECRETS: Final = (
 """The references to secrets that are looked at, in this order; nodeStageSecretRef is not."""
 
 
-def driver_name_causes(name: str, path: str) -> list[Cause]:
+def driver_name_causes(name: str, path: str) -> Iterator[Cause]:
     """What is wrong with the name of a driver: a subdomain, in which letters may be upper case."""
     if not name:
-        return [required(path)]
-    causes = [too_long(path, _MAX_DRIVER)] if len(name) > _MAX_DRIVER else []
-    return causes + [invalid_value(path, name, text) for text in subdomain_problems(name.lower())]
+        yield required(path)
+        return
+    if len(name) > _MAX_DRIVER:
+        yield too_long(path, _MAX_DRIVER)
+    yield from invalid_texts(path, name, subdomain_problems(name.lower()))
 
 
-def csi_volume_causes(source: Mapping[str, Any], path: str) -> list[Cause]:
+def csi_volume_causes(source: Mapping[str, Any], path: str) -> Iterator[Cause]:
     """What is wrong with the `csi` of a persistent volume, at `path`."""
-    causes = driver_name_causes(source.get("driver", ""), f"{path}.driver")
+    yield from driver_name_causes(source.get("driver", ""), f"{path}.driver")
     if not source.get("volumeHandle"):
-        causes.append(required(f"{path}.volumeHandle"))
+        yield required(f"{path}.volumeHandle")
     for field in _CHECKED_SECRETS:
         if source.get(field) is not None:
-            causes += _secret_causes(source[field], f"{path}.{field}")
-    return causes
+            yield from _secret_causes(source[field], f"{path}.{field}")
 
 
-def _secret_causes(secret: Mapping[str, Any], path: str) -> list[Cause]:
-    causes: list[Cause] = []
+def _secret_causes(secret: Mapping[str, Any], path: str) -> Iterator[Cause]:
     for field, rule in (("name", subdomain_problems), ("namespace", label_problems)):
         value = secret.get(field) or ""
         if not value:
-            causes.append(required(f"{path}.{field}"))
+            yield required(f"{path}.{field}")
         else:
-            causes += [invalid_value(f"{path}.{field}", value, text) for text in rule(value)]
-    return causes
+            yield from invalid_texts(f"{path}.{field}", value, rule(value))

@@ -1,7 +1,7 @@
 """The kubelet's flags that set a field of its configuration, and those refused by name. Pure.
 
-This is data alone, so that `--help` and mistakes in flags are answered at once. Rule:
-CFG-010. Upstream: cmd/kubelet/app/options/options.go.
+This is data alone, so that `--help` and mistakes in flags are answered at once; the fields of
+flags are in `kubelet_flags.txt`. Rule: CFG-010. Upstream: cmd/kubelet/app/options/options.go.
 """
 
 from __future__ import annotations
@@ -9,110 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-SWITCHES: Final[Mapping[str, str]] = {
-    "enable-server": "enableServer",
-    "fail-swap-on": "failSwapOn",
-    "fail-cgroupv1": "failCgroupV1",
-    "anonymous-auth": "authentication.anonymous.enabled",
-    "authentication-token-webhook": "authentication.webhook.enabled",
-    "rotate-server-certificates": "serverTLSBootstrap",
-    "rotate-certificates": "rotateCertificates",
-    "enable-debugging-handlers": "enableDebuggingHandlers",
-    "contention-profiling": "enableContentionProfiling",
-    "cgroups-per-qos": "cgroupsPerQOS",
-    "runonce": "runOnce",
-    "cpu-cfs-quota": "cpuCFSQuota",
-    "enable-controller-attach-detach": "enableControllerAttachDetach",
-    "make-iptables-util-chains": "makeIPTablesUtilChains",
-    "kernel-memcg-notification": "kernelMemcgNotification",
-    "local-storage-capacity-isolation": "localStorageCapacityIsolation",
-    "serialize-image-pulls": "serializeImagePulls",
-    "protect-kernel-defaults": "protectKernelDefaults",
-    "register-node": "registerNode",
-}
+from kubeobjects.tables import table_lines
+
+_TABLE: Final = [line.split() for line in table_lines(__file__, "kubelet_flags.txt")]
+SWITCHES: Final = {flag: field for flag, field, *switch in _TABLE if switch}
 """Flag -> field: `--flag` and `--flag=false`."""
-VALUES: Final[Mapping[str, str]] = {
-    "pod-manifest-path": "staticPodPath",
-    "sync-frequency": "syncFrequency",
-    "file-check-frequency": "fileCheckFrequency",
-    "http-check-frequency": "httpCheckFrequency",
-    "manifest-url": "staticPodURL",
-    "manifest-url-header": "staticPodURLHeader",
-    "address": "address",
-    "port": "port",
-    "read-only-port": "readOnlyPort",
-    "container-runtime-endpoint": "containerRuntimeEndpoint",
-    "image-service-endpoint": "imageServiceEndpoint",
-    "authentication-token-webhook-cache-ttl": "authentication.webhook.cacheTTL",
-    "client-ca-file": "authentication.x509.clientCAFile",
-    "authorization-mode": "authorization.mode",
-    "authorization-webhook-cache-authorized-ttl": "authorization.webhook.cacheAuthorizedTTL",
-    "authorization-webhook-cache-unauthorized-ttl": "authorization.webhook.cacheUnauthorizedTTL",
-    "tls-cert-file": "tlsCertFile",
-    "tls-private-key-file": "tlsPrivateKeyFile",
-    "tls-cipher-suites": "tlsCipherSuites",
-    "tls-min-version": "tlsMinVersion",
-    "registry-qps": "registryPullQPS",
-    "registry-burst": "registryBurst",
-    "event-qps": "eventRecordQPS",
-    "event-burst": "eventBurst",
-    "healthz-port": "healthzPort",
-    "healthz-bind-address": "healthzBindAddress",
-    "oom-score-adj": "oomScoreAdj",
-    "cluster-domain": "clusterDomain",
-    "volume-plugin-dir": "volumePluginDir",
-    "cluster-dns": "clusterDNS",
-    "streaming-connection-idle-timeout": "streamingConnectionIdleTimeout",
-    "node-status-update-frequency": "nodeStatusUpdateFrequency",
-    "minimum-image-ttl-duration": "imageMinimumGCAge",
-    "image-gc-high-threshold": "imageGCHighThresholdPercent",
-    "image-gc-low-threshold": "imageGCLowThresholdPercent",
-    "volume-stats-agg-period": "volumeStatsAggPeriod",
-    "feature-gates": "featureGates",
-    "kubelet-cgroups": "kubeletCgroups",
-    "system-cgroups": "systemCgroups",
-    "provider-id": "providerID",
-    "cgroup-driver": "cgroupDriver",
-    "cgroup-root": "cgroupRoot",
-    "cpu-manager-policy": "cpuManagerPolicy",
-    "cpu-manager-policy-options": "cpuManagerPolicyOptions",
-    "cpu-manager-reconcile-period": "cpuManagerReconcilePeriod",
-    "qos-reserved": "qosReserved",
-    "topology-manager-policy": "topologyManagerPolicy",
-    "topology-manager-policy-options": "topologyManagerPolicyOptions",
-    "topology-manager-scope": "topologyManagerScope",
-    "runtime-request-timeout": "runtimeRequestTimeout",
-    "hairpin-mode": "hairpinMode",
-    "max-pods": "maxPods",
-    "pod-cidr": "podCIDR",
-    "pod-max-pids": "podPidsLimit",
-    "resolv-conf": "resolvConf",
-    "cpu-cfs-quota-period": "cpuCFSQuotaPeriod",
-    "container-log-max-size": "containerLogMaxSize",
-    "container-log-max-files": "containerLogMaxFiles",
-    "allowed-unsafe-sysctls": "allowedUnsafeSysctls",
-    "node-status-max-images": "nodeStatusMaxImages",
-    "max-open-files": "maxOpenFiles",
-    "kube-api-content-type": "contentType",
-    "kube-api-qps": "kubeAPIQPS",
-    "kube-api-burst": "kubeAPIBurst",
-    "eviction-hard": "evictionHard",
-    "eviction-soft": "evictionSoft",
-    "eviction-soft-grace-period": "evictionSoftGracePeriod",
-    "eviction-pressure-transition-period": "evictionPressureTransitionPeriod",
-    "eviction-max-pod-grace-period": "evictionMaxPodGracePeriod",
-    "eviction-minimum-reclaim": "evictionMinimumReclaim",
-    "pods-per-core": "podsPerCore",
-    "reserved-cpus": "reservedSystemCPUs",
-    "system-reserved": "systemReserved",
-    "kube-reserved": "kubeReserved",
-    "enforce-node-allocatable": "enforceNodeAllocatable",
-    "system-reserved-cgroup": "systemReservedCgroup",
-    "kube-reserved-cgroup": "kubeReservedCgroup",
-    "memory-manager-policy": "memoryManagerPolicy",
-    "reserved-memory": "reservedMemory",
-    "register-with-taints": "registerWithTaints",
-}
+VALUES: Final = {flag: field for flag, field, *switch in _TABLE if not switch}
 """Flag -> field: `--flag VALUE` and `--flag=VALUE`."""
 NOT_DEPRECATED: Final = frozenset(
     {"provider-id", "fail-cgroupv1", "container-runtime-endpoint", "image-service-endpoint"}

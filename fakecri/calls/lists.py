@@ -15,8 +15,8 @@ from typing import Any, Final
 from google.protobuf.message import Message
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri.core.lookups.lookup import matching_ids
-from fakecri.core.messages import container_row, labels_fit, sandbox_row
+from fakecri.calls.filters import chosen_containers, chosen_sandboxes
+from fakecri.core.messages import container_row, sandbox_row
 from fakecri.core.runtime import Core
 from fakecri.cri.list_streams import ListStream
 
@@ -32,19 +32,16 @@ def sandbox_list(core: Core, request: pb.ListPodSandboxRequest) -> bytes:
     if kept_answer is not None:
         return kept_answer
     filter_ = request.filter
-    ids = matching_ids(core.sandboxes, filter_.id) if filter_.id else None
     state = filter_.state.state if filter_.HasField("state") else None
-    labels = filter_.label_selector
     answer = b"".join(
         [
             sandbox_row(s)
-            for s in core.sandboxes.values()
-            if (ids is None or s.id in ids)
-            and (state is None or state == (pb.SANDBOX_READY if s.ready else pb.SANDBOX_NOTREADY))
-            and (not labels or labels_fit(s.config.labels, labels))
+            for s in chosen_sandboxes(core, filter_)
+            if state is None or state == (pb.SANDBOX_READY if s.ready else pb.SANDBOX_NOTREADY)
         ]
     )
-    return answer if filter_.id or labels else core.sandboxes.keep(key, answer)
+    keeps = not filter_.id and not filter_.label_selector
+    return core.sandboxes.keep(key, answer) if keeps else answer
 
 
 def container_list(core: Core, request: pb.ListContainersRequest) -> bytes:
@@ -54,22 +51,16 @@ def container_list(core: Core, request: pb.ListContainersRequest) -> bytes:
     if kept_answer is not None:
         return kept_answer
     filter_ = request.filter
-    ids = matching_ids(core.containers, filter_.id) if filter_.id else None
-    sandbox = filter_.pod_sandbox_id
-    sandboxes = matching_ids(core.sandboxes, sandbox) if sandbox else None
     state = filter_.state.state if filter_.HasField("state") else None
-    labels = filter_.label_selector
     answer = b"".join(
         [
             container_row(c)
-            for c in core.containers.values()
-            if (ids is None or c.id in ids)
-            and (sandboxes is None or c.sandbox.id in sandboxes)
-            and (state is None or c.state.value == state)
-            and (not labels or labels_fit(c.config.labels, labels))
+            for c in chosen_containers(core, filter_)
+            if state is None or c.state.value == state
         ]
     )
-    return answer if filter_.id or sandbox or labels else core.containers.keep(key, answer)
+    keeps = not filter_.id and not filter_.pod_sandbox_id and not filter_.label_selector
+    return core.containers.keep(key, answer) if keeps else answer
 
 
 def batches(

@@ -12,8 +12,8 @@ from typing import Any, Final
 from google.protobuf.message import Message
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri.core.lookups.lookup import matching_ids
-from fakecri.core.messages import fill_container_stats, labels_fit
+from fakecri.calls.filters import chosen_containers, chosen_sandboxes
+from fakecri.core.messages import fill_container_stats
 from fakecri.core.objects import Container, Sandbox, State
 from fakecri.core.runtime import Core
 from fakecri.errors import unknown
@@ -31,19 +31,10 @@ def _container_stats(core: Core, request: pb.ContainerStatsRequest) -> pb.Contai
 def _list_container_stats(
     core: Core, request: pb.ListContainerStatsRequest
 ) -> pb.ListContainerStatsResponse:
-    filter_ = request.filter
-    ids = matching_ids(core.containers, filter_.id) if filter_.id else None
-    sandbox = filter_.pod_sandbox_id
-    sandboxes = matching_ids(core.sandboxes, sandbox) if sandbox else None
-    labels, now_ns, mountpoint = filter_.label_selector, core.now_ns(), core.node.image_root
+    now_ns, mountpoint = core.now_ns(), core.node.image_root
     response = pb.ListContainerStatsResponse()
-    for c in core.containers.values():
-        if (
-            (ids is None or c.id in ids)
-            and (sandboxes is None or c.sandbox.id in sandboxes)
-            and (not labels or labels_fit(c.config.labels, labels))
-        ):
-            fill_container_stats(response.stats.add(), c, now_ns, mountpoint)
+    for container in chosen_containers(core, request.filter):
+        fill_container_stats(response.stats.add(), container, now_ns, mountpoint)
     return response
 
 
@@ -65,17 +56,10 @@ def _list_pod_sandbox_stats(
     core: Core, request: pb.ListPodSandboxStatsRequest
 ) -> pb.ListPodSandboxStatsResponse:
     """Sandboxes that are not ready are left out, as containerd does since 1.7."""
-    filter_ = request.filter
-    ids = matching_ids(core.sandboxes, filter_.id)
-    labels = filter_.label_selector
     response = pb.ListPodSandboxStatsResponse()
-    for s in core.sandboxes.values():
-        if (
-            s.ready
-            and (ids is None or s.id in ids)
-            and (not labels or labels_fit(s.config.labels, labels))
-        ):
-            _fill(response.stats.add(), core, s)
+    for sandbox in chosen_sandboxes(core, request.filter):
+        if sandbox.ready:
+            _fill(response.stats.add(), core, sandbox)
     return response
 
 

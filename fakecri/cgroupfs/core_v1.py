@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from fakecri.cgroupfs.interface.tree import Cgroup, InterfaceFile, Where, table
+from fakecri.cgroupfs.interface.tree import Cgroup, InterfaceFile, Where, everywhere, table
 from fakecri.cgroupfs.interface.values import flag, stripped
 
 CLONE: Final = "cgroup.clone_children"
@@ -46,7 +46,7 @@ def _flag_file(name: str) -> InterfaceFile:
         cgroup.settings[name] = flag(text)
 
     read: Callable[[Cgroup], str] = lambda c: f"{c.settings[name]}\n"  # noqa: E731
-    return InterfaceFile(name, read, write, Where.EVERYWHERE)
+    return everywhere(name, read, write)
 
 
 def _write_agent(cgroup: Cgroup, text: str) -> None:
@@ -54,8 +54,8 @@ def _write_agent(cgroup: Cgroup, text: str) -> None:
 
 
 FILES: Final = table(
-    InterfaceFile("cgroup.procs", read_procs, _write_procs, Where.EVERYWHERE),
-    InterfaceFile("tasks", read_tasks, _write_tasks, Where.EVERYWHERE),
+    everywhere("cgroup.procs", read_procs, _write_procs),
+    everywhere("tasks", read_tasks, _write_tasks),
     _flag_file(CLONE),
     _flag_file(NOTIFY),
     InterfaceFile("cgroup.sane_behavior", lambda _c: "0\n", where=Where.ROOT),

@@ -10,21 +10,13 @@ from fakecri.cgroupfs import domains
 from fakecri.cgroupfs.controllers import cpu
 from fakecri.cgroupfs.core_v1 import read_tasks
 from fakecri.cgroupfs.interface import pressure
-from fakecri.cgroupfs.interface.tree import Cgroup, InterfaceFile, Where, table
+from fakecri.cgroupfs.interface.tree import Cgroup, InterfaceFile, everywhere, table
 from fakecri.cgroupfs.interface.values import I32_MAX, one_of, refuse, small, stripped
 
 FREEZE: Final = "cgroup.freeze"
 PRESSURE: Final = "cgroup.pressure"
 KNOWN: Final[tuple[str, ...]] = (
-    "cpuset",
-    "cpu",
-    "io",
-    "memory",
-    "perf_event",
-    "hugetlb",
-    "pids",
-    "rdma",
-    "misc",
+    *("cpuset", "cpu", "io", "memory", "perf_event", "hugetlb", "pids", "rdma", "misc"),
 )
 """The names that v2 knows, in its order. One that is not in cgroup.controllers gives ENOENT
 (CG-121)."""
@@ -193,7 +185,7 @@ def _limit_file(name: str) -> InterfaceFile:
             raise refuse(errno.ERANGE)
         cgroup.settings[name] = value
 
-    return InterfaceFile(name, read, write, Where.EVERYWHERE)
+    return everywhere(name, read, write)
 
 
 def _write_pressure(cgroup: Cgroup, text: str) -> None:
@@ -205,24 +197,21 @@ def _setting(name: str) -> Callable[[Cgroup], str]:
     return lambda cgroup: f"{cgroup.settings[name]}\n"
 
 
-_EVERYWHERE: Final = Where.EVERYWHERE
 FILES: Final = table(
-    InterfaceFile("cgroup.controllers", lambda c: _words(available(c)), where=_EVERYWHERE),
-    InterfaceFile(
-        "cgroup.subtree_control", lambda c: _words(c.enabled), _write_subtree_control, _EVERYWHERE
-    ),
-    InterfaceFile("cgroup.procs", _read_procs, _write_procs, _EVERYWHERE),
-    InterfaceFile("cgroup.threads", read_tasks, _write_threads, _EVERYWHERE),
+    everywhere("cgroup.controllers", lambda c: _words(available(c))),
+    everywhere("cgroup.subtree_control", lambda c: _words(c.enabled), _write_subtree_control),
+    everywhere("cgroup.procs", _read_procs, _write_procs),
+    everywhere("cgroup.threads", read_tasks, _write_threads),
     InterfaceFile("cgroup.type", _read_type, _write_type),
     InterfaceFile("cgroup.events", _read_events),
     InterfaceFile(FREEZE, _setting(FREEZE), _write_freeze),
     InterfaceFile("cgroup.kill", write=_write_kill),
     _limit_file("cgroup.max.depth"),
     _limit_file("cgroup.max.descendants"),
-    InterfaceFile("cgroup.stat", _read_stat, where=_EVERYWHERE),
+    everywhere("cgroup.stat", _read_stat),
     InterfaceFile("cgroup.stat.local", _read_frozen_time),
-    InterfaceFile(PRESSURE, _setting(PRESSURE), _write_pressure, _EVERYWHERE),
-    InterfaceFile("cpu.stat", cpu.read_stat_v2, where=_EVERYWHERE),
-    InterfaceFile("cpu.stat.local", cpu.read_stat_local_v2, where=_EVERYWHERE),
+    everywhere(PRESSURE, _setting(PRESSURE), _write_pressure),
+    everywhere("cpu.stat", cpu.read_stat_v2),
+    everywhere("cpu.stat.local", cpu.read_stat_local_v2),
     *pressure.files(),
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from fakecri.scripts.fields import Amount, Bytes, Count, Method, Name, Seconds
-from fakecri.scripts.word_shapes import Shape, shape_of
+from fakecri.scripts.fields import Amount, Method, Name, Seconds
+from fakecri.scripts.word_shapes import Shape, shape_of, shape_of_settings
 from fakecri.words.actions import Action
+from fakecri.words.settings import DISK, NODE
 from kubeobjects.strict.reader import Placed, Strict
 
 ACTIONS: Final[dict[str, type[Shape]]] = {
@@ -90,30 +91,26 @@ class Advance(Strict):
     advance_s: Seconds
 
 
-class FilesystemChange(Placed):
-    """What changes of a filesystem."""
+if TYPE_CHECKING:
+    FilesystemChange: TypeAlias = Placed
+    NodeChange: TypeAlias = Placed
+else:
+    FilesystemChange = shape_of_settings(
+        "FilesystemChange", "What changes of a filesystem.", DISK, Placed, names="field"
+    )
 
-    capacity_bytes: Bytes | UnsetType = UNSET
-    base_used_bytes: Bytes | UnsetType = UNSET
-    inodes: Amount | UnsetType = UNSET
-    base_used_inodes: Amount | UnsetType = UNSET
+    class _NodeChange(Placed):
+        filesystems: (
+            Annotated[dict[str, FilesystemChange], Meta(description="by the path of the mount")]
+            | UnsetType
+        ) = UNSET
 
-
-class NodeChange(Placed):
-    """What changes of the node."""
-
-    memory_bytes: Bytes | UnsetType = UNSET
-    base_memory_used_bytes: Bytes | UnsetType = UNSET
-    cpus: Count | UnsetType = UNSET
-    pid_limit: Amount | UnsetType = UNSET
-    base_pids: Amount | UnsetType = UNSET
-    swap_total_bytes: Bytes | UnsetType = UNSET
-    image_root: str | UnsetType = UNSET
-    container_root: str | UnsetType = UNSET
-    filesystems: (
-        Annotated[dict[str, FilesystemChange], Meta(description="by the path of the mount")]
-        | UnsetType
-    ) = UNSET
+    NodeChange = shape_of_settings(
+        *("NodeChange", "What changes of the node."),
+        [setting for setting in NODE if setting.changes],
+        _NodeChange,
+        names="field",
+    )
 
 
 class RulesQuery(Strict):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias, TypeVar
+from ipaddress import ip_address
+from typing import Any, Final, TypeAlias, TypeVar
 
 from fakecri.control.client import ControlClient
 from fakecri.scripts.units import bytes_of, seconds_of
@@ -34,6 +35,11 @@ def add_verb(verbs: Any, name: str, run: Command, help_text: str) -> VerbParser:
     parser: VerbParser = verbs.add_parser(name, help=help_text, description=help_text)
     parser.set_defaults(run=run)
     return parser
+
+
+def asking(method: str, path: str) -> Command:
+    """What a verb does that is one request without arguments."""
+    return lambda client, arguments: client.request(method, path)
 
 
 def add_selectors(parser: argparse.ArgumentParser, *names: str) -> None:
@@ -99,3 +105,33 @@ def _amount(read: Callable[[Any], T], given: object) -> T:
         return read(given)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def whole_number(text: str) -> int:
+    """A whole number from 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"wanted a whole number from 1, got {text!r}")
+    return int(text)
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"wanted an IP address, got {text!r}") from None
+
+
+FORMS: Final[dict[Any, dict[str, Any]]] = {
+    "Bytes": {"type": size, "metavar": "BYTES"},
+    "Seconds": {"type": duration, "metavar": "SECONDS"},
+    "Count": {"type": whole_number, "metavar": "NUMBER"},
+    "Amount": {"type": int, "metavar": "NUMBER"},
+    "Address": {"type": _address, "metavar": "IP"},
+    "Image": {"metavar": "NAME"},
+    str: {"metavar": "TEXT"},
+    bool: {"action": argparse.BooleanOptionalAction},
+    list[str]: {"action": "append", "metavar": "NAME"},
+    (1, 2): {"type": int, "choices": (1, 2)},
+    ("cgroupfs", "systemd"): {"choices": ("cgroupfs", "systemd")},
+}
+"""How options for the kinds of `fakecri.words.settings` are read."""

@@ -6,7 +6,7 @@ import argparse
 from typing import Any, Final
 
 from fakecri.control.client import ControlClient
-from fakecri.control.ctl_args import UsageError, add_selectors, add_verb, given, renamed
+from fakecri.control.ctl_args import UsageError, add_selectors, add_verb, asking, given, renamed
 
 _FILTERS: Final = ("pod", "container", "image", "attempt", "since_s")
 
@@ -18,7 +18,7 @@ def add_calls(verbs: Any) -> None:
         parser.add_argument("method", nargs="?", metavar="METHOD")
         add_selectors(parser, *_FILTERS)
     calls.add_argument("--limit", type=int, metavar="N", help="only the last N")
-    add_verb(verbs, "clear", _run_clear, "forget the recorded calls")
+    add_verb(verbs, "clear", asking("DELETE", "/v1/calls"), "forget the recorded calls")
     wait = add_verb(verbs, "wait", _run_wait, "wait until there were so many calls")
     wait.add_argument("method", nargs="?", metavar="METHOD")
     wait.add_argument("--ready", action="store_true", help="wait until the fake is served instead")
@@ -45,10 +45,6 @@ def _run_calls(client: ControlClient, arguments: argparse.Namespace) -> Any:
 
 def _run_count(client: ControlClient, arguments: argparse.Namespace) -> Any:
     return client.request("GET", "/v1/calls/count", query=given(arguments, "method", *_FILTERS))
-
-
-def _run_clear(client: ControlClient, arguments: argparse.Namespace) -> Any:
-    return client.request("DELETE", "/v1/calls")
 
 
 def _run_wait(client: ControlClient, arguments: argparse.Namespace) -> Any:

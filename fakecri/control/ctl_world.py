@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, Final
 
 from fakecri.control.client import ControlClient
 from fakecri.control.ctl_args import (
+    FORMS,
     add_fields,
     add_selectors,
     add_verb,
+    asking,
     given,
-    renamed,
     said_shortly,
-    size,
 )
 from fakecri.words.actions import Action
+from fakecri.words.settings import DISK, NODE, by_field
 from fakecri.words.word import fields_of
+
+_OPENAPI: Final = "the requests of the control socket, as OpenAPI 3.1"
 
 
 def add_actions(verbs: Any) -> None:
@@ -32,37 +35,23 @@ def _run_action(client: ControlClient, arguments: argparse.Namespace) -> Any:
 
 
 def add_state(verbs: Any) -> None:
-    add_verb(verbs, "state", _run_state, "everything there is, as JSON")
-    add_verb(verbs, "openapi", _run_openapi, "the requests of the control socket, as OpenAPI 3.1")
-    add_verb(verbs, "reset", _run_reset, "the fake as it was started, for the next test")
+    add_verb(verbs, "state", asking("GET", "/v1/state"), "everything there is, as JSON")
+    add_verb(verbs, "openapi", asking("GET", "/v1/openapi.json"), _OPENAPI)
+    add_verb(
+        verbs, "reset", asking("POST", "/v1/reset"), "the fake as it was started, for the next test"
+    )
     containers = add_verb(verbs, "containers", _run_list, "the containers")
     add_selectors(containers, "pod", "container")
     sandboxes = add_verb(verbs, "sandboxes", _run_list, "the sandboxes")
     add_selectors(sandboxes, "pod")
     node = add_verb(verbs, "node", _run_node, "show the node, or change what it has; bytes or 6Gi")
-    node.add_argument("--memory", type=size, metavar="BYTES", help="memory of the machine")
-    node.add_argument("--memory-used", type=size, metavar="BYTES", help="by non-containers")
-    node.add_argument("--pid-limit", type=int, metavar="NUMBER", help="tasks there may be")
-    node.add_argument("--pids-used", type=int, metavar="NUMBER", help="by non-containers")
-    node.add_argument("--swap", type=size, metavar="BYTES", help="size of all swap areas")
+    for setting in (*NODE, *DISK):
+        if setting.changes:
+            node.add_argument(setting.option, help=setting.about, **FORMS[setting.kind])
     node.add_argument("--path", default="/", metavar="DIR", help="which filesystem (default: /)")
-    node.add_argument("--disk", type=size, metavar="BYTES", help="size of the filesystem")
-    node.add_argument("--disk-used", type=size, metavar="BYTES", help="by non-containers")
-    add_verb(verbs, "clock", _run_clock, "what time it is for the runtime")
+    add_verb(verbs, "clock", asking("GET", "/v1/clock"), "what time it is for the runtime")
     advance = add_verb(verbs, "advance", _run_advance, "let time pass (serve with --clock manual)")
     advance.add_argument("seconds", type=_seconds, metavar="SECONDS", help="60, or 5m, 1h")
-
-
-def _run_state(client: ControlClient, arguments: argparse.Namespace) -> Any:
-    return client.request("GET", "/v1/state")
-
-
-def _run_openapi(client: ControlClient, arguments: argparse.Namespace) -> Any:
-    return client.request("GET", "/v1/openapi.json")
-
-
-def _run_reset(client: ControlClient, arguments: argparse.Namespace) -> Any:
-    return client.request("POST", "/v1/reset")
 
 
 def _run_list(client: ControlClient, arguments: argparse.Namespace) -> Any:
@@ -71,24 +60,13 @@ def _run_list(client: ControlClient, arguments: argparse.Namespace) -> Any:
 
 
 def _run_node(client: ControlClient, arguments: argparse.Namespace) -> Any:
-    changes = renamed(
-        arguments,
-        memory="memory_bytes",
-        memory_used="base_memory_used_bytes",
-        pid_limit="pid_limit",
-        pids_used="base_pids",
-        swap="swap_total_bytes",
-    )
-    disk = renamed(arguments, disk="capacity_bytes", disk_used="base_used_bytes")
+    settings = given(arguments, *(setting.word for setting in (*NODE, *DISK)))
+    changes, disk = by_field(NODE, settings), by_field(DISK, settings)
     if disk:
         changes["filesystems"] = {arguments.path: disk}
     if not changes:
         return client.request("GET", "/v1/node")
     return client.request("PATCH", "/v1/node", changes)
-
-
-def _run_clock(client: ControlClient, arguments: argparse.Namespace) -> Any:
-    return client.request("GET", "/v1/clock")
 
 
 def _run_advance(client: ControlClient, arguments: argparse.Namespace) -> Any:

@@ -28,18 +28,10 @@ API_VERSIONS: Final = ("v1", "v1alpha2")
 
 _AFTER_V1ALPHA2: Final = frozenset(
     {
-        "CheckpointContainer",
-        "GetContainerEvents",
-        "ListMetricDescriptors",
-        "ListPodSandboxMetrics",
-        "RuntimeConfig",
-        "StreamContainerStats",
-        "StreamContainers",
-        "StreamImages",
-        "StreamPodSandboxMetrics",
-        "StreamPodSandboxStats",
-        "StreamPodSandboxes",
-        "UpdatePodSandboxResources",
+        *("CheckpointContainer", "GetContainerEvents", "ListMetricDescriptors"),
+        *("ListPodSandboxMetrics", "RuntimeConfig", "StreamContainerStats", "StreamContainers"),
+        *("StreamImages", "StreamPodSandboxMetrics", "StreamPodSandboxStats"),
+        *("StreamPodSandboxes", "UpdatePodSandboxResources"),
     }
 )
 

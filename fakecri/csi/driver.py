@@ -20,14 +20,8 @@ from fakecri.csi.trees import remove_tree
 from fakecri.errors import CriError, status_code
 
 METHODS: Final = (
-    "GetPluginInfo",
-    "NodeGetInfo",
-    "NodeGetCapabilities",
-    "NodeStageVolume",
-    "NodePublishVolume",
-    "NodeUnpublishVolume",
-    "NodeUnstageVolume",
-    "NodeGetVolumeStats",
+    *("GetPluginInfo", "NodeGetInfo", "NodeGetCapabilities", "NodeStageVolume"),
+    *("NodePublishVolume", "NodeUnpublishVolume", "NodeUnstageVolume", "NodeGetVolumeStats"),
     "NodeExpandVolume",
 )
 STAGE: Final = "STAGE_UNSTAGE_VOLUME"

@@ -25,21 +25,9 @@ if TYPE_CHECKING:  # only a node with a layout of its own needs it at run time
 
 _OTHER_PID: Final = 700
 _SETTINGS: Final = (
-    "memory_bytes",
-    "base_memory_used_bytes",
-    "cpus",
-    "boot",
-    "booted_ns",
-    "traffic",
-    "filesystems",
-    "image_root",
-    "address",
-    "container_root",
-    "image_fs_time_ns",
-    "layout",
-    "swap_total_bytes",
-    "pid_limit",
-    "base_pids",
+    *("memory_bytes", "base_memory_used_bytes", "cpus", "boot", "booted_ns", "traffic"),
+    *("filesystems", "image_root", "address", "container_root", "image_fs_time_ns", "layout"),
+    *("swap_total_bytes", "pid_limit", "base_pids"),
 )
 """The fields of a node that are values."""
 

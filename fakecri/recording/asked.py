@@ -18,26 +18,28 @@ class Asked:
 
     recorder: Recorder
 
-    def calls(self, method: str | None = None, *, since_s: float = 0.0, **which: Any) -> list[Call]:
+    def calls(
+        self, /, method: str | None = None, *, since_s: float = 0.0, **which: Any
+    ) -> list[Call]:
         """The recorded calls that fit, oldest first; see `Recorder.calls`. `method` None: of all
         methods."""
         return self.recorder.calls(method, since_s=since_s, **which)
 
-    def count(self, method: str | None = None, **which: Any) -> int:
+    def count(self, /, method: str | None = None, **which: Any) -> int:
         """How many recorded calls fit."""
         return self.recorder.count(method, **which)
 
-    def times_s(self, method: str | None = None, **which: Any) -> list[float]:
+    def times_s(self, /, method: str | None = None, **which: Any) -> list[float]:
         """When the calls that fit arrived, in seconds on the clock's monotonic time."""
         return self.recorder.times_s(method, **which)
 
-    def assert_called(self, method: str, *, times: int | None = None, **which: Any) -> None:
+    def assert_called(self, /, method: str, *, times: int | None = None, **which: Any) -> None:
         """Assert that calls fit: at least one, or exactly `times`. Raises AssertionError with the
         nearest miss and the last calls."""
         __tracebackhide__ = True
         self.recorder.assert_called(method, times=times, **which)
 
-    def assert_not_called(self, method: str, **which: Any) -> None:
+    def assert_not_called(self, /, method: str, **which: Any) -> None:
         """Assert that no call fits. Raises AssertionError."""
         __tracebackhide__ = True
         self.recorder.assert_not_called(method, **which)
@@ -49,7 +51,7 @@ class Asked:
         self.recorder.assert_order(steps)
 
     def assert_series(
-        self, method: str, expected_s: Sequence[float], *, slack_s: float = 1.0, **which: Any
+        self, /, method: str, expected_s: Sequence[float], *, slack_s: float = 1.0, **which: Any
     ) -> None:
         """Assert that the calls that fit came `expected_s` seconds after the first of them, with at
         most `slack_s` more in each gap. Raises AssertionError."""

@@ -53,6 +53,7 @@ def _text(then: Any, wanted: str, **schema: Any) -> Any:
 
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
 Amount: TypeAlias = Annotated[int, Meta(ge=0)]
+CallLimit: TypeAlias = Annotated[int, Meta(ge=1, le=10**9)]
 ExitCode: TypeAlias = Annotated[int, Meta(ge=0, le=255)]
 Port: TypeAlias = Annotated[int, Meta(ge=0, le=65535)]
 Name: TypeAlias = Annotated[str, Meta(description="a name or a pattern: web, web*")]

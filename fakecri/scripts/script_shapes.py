@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -13,7 +13,6 @@ from fakecri.core.image_store.references import parse_reference
 from fakecri.machine.values import Filesystem
 from fakecri.options import Options
 from fakecri.scripts.fields import (
-    Address,
     Bytes,
     Count,
     Image,
@@ -23,59 +22,19 @@ from fakecri.scripts.fields import (
     StatusCode,
     Text,
 )
-from fakecri.scripts.word_shapes import BehaviorEntry, FaultEntry
+from fakecri.scripts.word_shapes import BehaviorEntry, FaultEntry, shape_of_settings
 from fakecri.streaming.stream_rules import address
+from fakecri.words.settings import DISK, NODE, RUNTIME, by_field
 from kubeobjects.strict.reader import Placed, Strict
 
-_OPTIONS: Final = {
-    "name": "runtime_name",
-    "version": "runtime_version",
-    "handlers": "runtime_handlers",
-    "keep_events": "keep_events_s",
-    "logs": "write_logs",
-    "keep_calls": "call_limit",
-}
-"""Words of the section `runtime` that are other fields of `Options`; the rest has the same name."""
-_NODE: Final = {
-    "memory": "memory_bytes",
-    "memory_used": "base_memory_used_bytes",
-    "swap": "swap_total_bytes",
-    "pids_used": "base_pids",
-    "cgroup_version": "cgroups_version",
-}
-"""Words of the section `node` that are other fields of `FakeNode`; the rest has the same name."""
 
-
-class Runtime(Strict):
-    """What the runtime says of itself, and how it is."""
-
-    name: Annotated[str, Meta(description="what Version says")] | UnsetType = UNSET
-    version: Annotated[str, Meta(description="what Version says")] | UnsetType = UNSET
-    handlers: Annotated[list[str], Meta(description="runtime classes")] | UnsetType = UNSET
-    cgroup_driver: Literal["cgroupfs", "systemd"] | UnsetType = UNSET
-    sandbox_image: Image | UnsetType = UNSET
-    keep_events: (
-        Annotated[Seconds, Meta(description="how long events wait for a subscriber")] | UnsetType
-    ) = UNSET
-    pod_network: (
-        Annotated[str, Meta(description="where pods have their addresses: 10.88, fd00:88::/112")]
-        | UnsetType
-    ) = UNSET
-    logs: Annotated[bool, Meta(description="whether log files are written")] | UnsetType = UNSET
-    host_mounts: (
-        Annotated[bool, Meta(description="whether containers see this machine's files in mounts")]
-        | UnsetType
-    ) = UNSET
-    keep_calls: (
-        Annotated[int, Meta(ge=1, le=10**9, description="so many calls are remembered")] | UnsetType
-    ) = UNSET
-
+class _Runtime(Strict):
     def __post_init__(self) -> None:
         Options(**self.options())
 
     def options(self) -> dict[str, Any]:
         """The fields of `Options` that it sets."""
-        return {_OPTIONS.get(name, name): value for name, value in self.given().items()}
+        return by_field(RUNTIME, self.given())
 
 
 class Layout(Strict):
@@ -88,48 +47,37 @@ class Layout(Strict):
     caches_per_node: Count = 1
 
 
-class Node(Strict):
-    """The machine that the runtime runs on."""
-
-    memory: Bytes | UnsetType = UNSET
-    memory_used: Annotated[Bytes, Meta(description="by others than containers")] | UnsetType = UNSET
-    cpus: Count | UnsetType = UNSET
+class _Node(Strict):
     layout: Layout | UnsetType = UNSET
-    disk: Annotated[Bytes, Meta(description="size of its one filesystem")] | UnsetType = UNSET
-    disk_used: Annotated[Bytes, Meta(description="by others than containers")] | UnsetType = UNSET
-    swap: Annotated[Bytes, Meta(description="size of all swap areas")] | UnsetType = UNSET
-    pid_limit: Annotated[Count, Meta(description="tasks there may be")] | UnsetType = UNSET
-    pids_used: Annotated[Count, Meta(description="by others than containers")] | UnsetType = UNSET
-    address: Annotated[Address, Meta(description="of pods on the host's network")] | UnsetType = (
-        UNSET
-    )
-    cgroup_version: Literal[1, 2] | UnsetType = UNSET
-    image_root: Annotated[str, Meta(description="where images are said to be")] | UnsetType = UNSET
-    container_root: (
-        Annotated[str, Meta(description="where writable layers are, if not with the images")]
-        | UnsetType
-    ) = UNSET
 
     def __post_init__(self) -> None:
-        if self.layout is not UNSET and self.cpus is not UNSET:
+        given = self.given()
+        if "layout" in given and "cpus" in given:
             raise ValueError("cpus: wanted cpus or layout, got both")
         self.fields()
 
     def fields(self) -> dict[str, Any]:
         """The arguments of `FakeNode` that it sets. Raises ValueError for an impossible layout."""
-        given = {_NODE.get(name, name): value for name, value in self.given().items()}
-        sizes = {"capacity_bytes": given.pop("disk", None)}
-        sizes["base_used_bytes"] = given.pop("disk_used", None)
-        sizes = {name: size for name, size in sizes.items() if size is not None}
-        if sizes:
+        given = by_field(NODE, self.given())
+        if sizes := by_field(DISK, self.given()):
             given["filesystems"] = {"/": Filesystem("disk0", **sizes)}
         if self.layout is not UNSET:
             from fakecri.machine.topology import NO_HUGEPAGES, uniform_topology
 
-            memory = {} if self.memory is UNSET else {"memory_bytes": self.memory}
+            memory = {key: given[key] for key in ("memory_bytes",) if key in given}
             layout = {**self.layout.given(), **memory}
             given["layout"] = uniform_topology(**layout, hugepages=NO_HUGEPAGES)
         return given
+
+
+if TYPE_CHECKING:
+    Runtime: TypeAlias = _Runtime
+    Node: TypeAlias = _Node
+else:
+    Runtime = shape_of_settings(
+        "Runtime", "What the runtime says of itself, and how it is.", RUNTIME, _Runtime
+    )
+    Node = shape_of_settings("Node", "The machine that the runtime runs on.", (*NODE, *DISK), _Node)
 
 
 class RegistryEntry(Strict):

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import isinf
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeVar
 
@@ -17,6 +18,7 @@ from fakecri.scripts.fields import Amount, Bytes, Count, Method, Name, Seconds
 from fakecri.words.behaviors import Behavior, Reply
 from fakecri.words.curves import ramp
 from fakecri.words.kinds import Kind, WordError
+from fakecri.words.settings import Setting
 from fakecri.words.word import Field, Word, fields_of, sentence
 from kubeobjects.strict.reader import Placed, Strict
 
@@ -130,6 +132,26 @@ def _type(kind: Kind) -> Any:
 
 
 _TYPES["Answers"] = Annotated[tuple[shape_of(Reply), ...], Meta(min_length=1)]  # type: ignore[misc]
+
+
+def shape_of_settings(
+    name: str, about: str, settings: Iterable[Setting], base: type[Strict], names: str = "word"
+) -> Any:
+    """The struct of settings, for a type checker its `base`. `names`: `word` or `field`, by which
+    they are called."""
+    shaped = [
+        (getattr(setting, names), _setting_type(setting) | UnsetType, UNSET) for setting in settings
+    ]
+    return defstruct(name, shaped, bases=(base,), namespace={"__doc__": about}, module=__name__)
+
+
+def _setting_type(setting: Setting) -> Any:
+    kind: Any = setting.kind
+    if isinstance(kind, tuple):
+        kind = Literal[kind]
+    elif isinstance(kind, str):
+        kind = getattr(fields, kind)
+    return Annotated[kind, Meta(description=setting.about)]
 
 
 # -- what containers do ------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial, wraps
 from pathlib import Path
@@ -83,39 +83,13 @@ class ServedFake:
     rules = _on_loop(FakeCRI.rules)
     unused_rules = _on_loop(FakeCRI.unused_rules)
 
+    calls = _on_loop(FakeCRI.calls)
+    count = _on_loop(FakeCRI.count)
+    times_s = _on_loop(FakeCRI.times_s)
+    assert_called = _on_loop(FakeCRI.assert_called)
+    assert_not_called = _on_loop(FakeCRI.assert_not_called)
     assert_order = _on_loop(FakeCRI.assert_order)
-
-    def calls(self, method: str | None = None, *, since_s: float = 0.0, **match: Any) -> list[Call]:
-        """The recorded calls that fit, oldest first. `method` None: of all methods; filters as of
-        `Recorder`."""
-        return self._ask(lambda: self._cri.calls(method, since_s=since_s, **match))
-
-    def count(self, method: str | None = None, **match: Any) -> int:
-        """How many recorded calls fit."""
-        return self._ask(lambda: self._cri.count(method, **match))
-
-    def times_s(self, method: str | None = None, **match: Any) -> list[float]:
-        """When the calls that fit arrived, in seconds on the clock's monotonic time."""
-        return self._ask(lambda: self._cri.times_s(method, **match))
-
-    def assert_called(self, method: str, *, times: int | None = None, **match: Any) -> None:
-        """Assert that calls fit: at least one, or exactly `times`. Raises AssertionError with the
-        nearest miss and the last calls."""
-        __tracebackhide__ = True
-        self._ask(lambda: self._cri.assert_called(method, times=times, **match))
-
-    def assert_not_called(self, method: str, **match: Any) -> None:
-        """Assert that no call fits. Raises AssertionError."""
-        __tracebackhide__ = True
-        self._ask(lambda: self._cri.assert_not_called(method, **match))
-
-    def assert_series(
-        self, method: str, expected_s: Sequence[float], *, slack_s: float = 1.0, **match: Any
-    ) -> None:
-        """Assert that the calls that fit came `expected_s` seconds after the first of them, with at
-        most `slack_s` more in each gap. Raises AssertionError."""
-        __tracebackhide__ = True
-        self._ask(lambda: self._cri.assert_series(method, expected_s, slack_s=slack_s, **match))
+    assert_series = _on_loop(FakeCRI.assert_series)
 
     def _ask(self, work: Callable[[], R]) -> R:
         __tracebackhide__ = True

@@ -9,7 +9,8 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from fakecri.serving.fake_arguments import add_fake_arguments, whole_number
+from fakecri.control.ctl_args import whole_number
+from fakecri.serving.fake_arguments import add_fake_arguments
 from simclock.distribution import add_version
 
 _EXAMPLES: Final = """\

@@ -41,9 +41,7 @@ start."""
 PIECE_BYTES: Final = 64 * 1024
 
 
-async def execute(
-    runtime: Runtime, programs: Programs, request: pb.ExecRequest, channels: Channels
-) -> Outcome:
+async def execute(runtime: Runtime, request: pb.ExecRequest, channels: Channels) -> Outcome:
     """Run one command in a container, to its end or the container's (exit code 137).
 
     What the runtime refuses and what a test's program raises are failures in the outcome. Raises

@@ -113,7 +113,7 @@ class StreamingServer:
     def work_of(self, request: pb.ExecRequest | pb.AttachRequest) -> Work:
         """The work on the streams of an Exec or Attach request."""
         if isinstance(request, pb.ExecRequest):
-            return partial(execute, self._runtime, self._programs, request)
+            return partial(execute, self._runtime, request)
         return partial(attach, self._runtime, self._programs, request)
 
     def forward_of(self, request: pb.PortForwardRequest) -> over_spdy.Forward:

@@ -55,7 +55,7 @@ class Conflicts(Exception):
     @property
     def message(self) -> str:
         """What `kubectl apply --server-side` prints."""
-        texts = [(_named(manager, time), path_text(path)) for manager, time, path in self.found]
+        texts = [(manager.text, path_text(path)) for manager, _, path in self.found]
         if len(texts) == 1:
             name, path = texts[0]
             return f"Apply failed with 1 conflict: conflict with {name}: {path}"
@@ -71,15 +71,11 @@ class Conflicts(Exception):
         return [
             {
                 "reason": "FieldManagerConflict",
-                "message": f"conflict with {_named(manager, time)}",
+                "message": f"conflict with {manager.text}",
                 "field": path_text(path),
             }
             for manager, time, path in self.found
         ]
-
-
-def _named(manager: Manager, time: str) -> str:
-    return manager.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,6 @@ _VERSION: Final = {
 _VERBS: Final = [
     "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch",
 ]  # fmt: skip
-_OF_ALL: Final = frozenset(("pods", "services"))
-"""What `kubectl get all` shows."""
 _SUBRESOURCE_KINDS: Final = {"binding": "Binding", "eviction": "Eviction", "token": "TokenRequest"}
 _OTHER_GROUPS: Final = {"eviction": "policy", "token": "authentication.k8s.io"}
 """The groups of subresources whose kind is of another group than the resource."""
@@ -86,8 +84,8 @@ def _rows(resource: Resource) -> list[dict[str, Any]]:
         "kind": resource.kind,
         "verbs": _VERBS if resource.stored else ["create"],
     }
-    if resource.qualified in _OF_ALL:
-        main["categories"] = ["all"]
+    if resource.categories:
+        main["categories"] = list(resource.categories)
     if resource.short_names:
         main["shortNames"] = list(resource.short_names)
     below = [

@@ -97,22 +97,6 @@ def encode_event(event: dict[str, Any], schema: Schema | None = None) -> bytes:
     return len(content).to_bytes(_LENGTH_BYTES, "big") + content
 
 
-def decode_events(data: bytes) -> tuple[list[dict[str, Any]], bytes]:
-    """The watch events that are complete, and the bytes that are left. Raises: DecodeError,
-    WireError."""
-    events = []
-    while len(data) >= _LENGTH_BYTES:
-        end = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "big")
-        if len(data) < end:
-            break
-        parts = _parts(data[_LENGTH_BYTES:end])
-        obj = _parts(parts.get(_EVENT_OBJECT, b"")).get(1, b"")
-        kind = parts.get(_EVENT_TYPE, b"").decode(errors="replace")
-        events.append({"type": kind, "object": decode_object(obj)})
-        data = data[end:]
-    return events, data
-
-
 def _unwrapped(data: bytes) -> tuple[str, str, bytes]:
     """apiVersion, kind and bytes of the object. Raises: WireError."""
     if not data:

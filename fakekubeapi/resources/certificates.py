@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from fakekubeapi.bodies import copy_json
@@ -43,22 +44,22 @@ class CertificateRequestStrategy(Strategy):
             obj["spec"].pop(field, None)
         obj["spec"].update(user)
 
-    def validate_create(self, obj: Object) -> list[Cause]:
-        spec, causes = obj["spec"], super().validate_create(obj)
+    def validate_create(self, obj: Object) -> Iterator[Cause]:
+        spec = obj["spec"]
+        yield from super().validate_create(obj)
         if not _is_request(spec.get("request") or ""):
             rule = "PEM block type must be CERTIFICATE REQUEST"
-            causes.append(invalid_value("spec.request", spec.get("request") or "", rule))
+            yield invalid_value("spec.request", spec.get("request") or "", rule)
         signer = spec.get("signerName") or ""
         if not signer:
-            causes.append(required("spec.signerName"))
+            yield required("spec.signerName")
         elif "/" not in signer.strip("/"):
             rule = "should be a fully qualified domain and path of the form 'example.com/name'"
-            causes.append(invalid_value("spec.signerName", signer, rule))
+            yield invalid_value("spec.signerName", signer, rule)
         lasts = spec.get("expirationSeconds")
         if lasts is not None and lasts < 600:
             rule = "may not specify a duration less than 600 seconds (10 minutes)"
-            causes.append(invalid_value("spec.expirationSeconds", lasts, rule))
-        return causes
+            yield invalid_value("spec.expirationSeconds", lasts, rule)
 
     def prepare_update(self, new: Object, old: Object, subresource: str) -> None:
         status = new.get("status") or {}
@@ -79,25 +80,24 @@ class CertificateRequestStrategy(Strategy):
                 condition.get("lastTransitionTime") or same.get("lastTransitionTime") or now
             )
 
-    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
-        causes = super().validate_update(new, old, subresource)
+    def validate_update(self, new: Object, old: Object, subresource: str) -> Iterator[Cause]:
+        yield from super().validate_update(new, old, subresource)
         was, new_types = _types(old), _types(new)
         may_add = {"approval": (APPROVED, DENIED), "status": (FAILED,)}.get(subresource, ())
         for kind in _FIXED:
             if kind in was and kind not in new_types:
                 rule = f'updates may not remove a condition of type "{kind}"'
-                causes.append(forbidden_field("status.conditions", rule))
+                yield forbidden_field("status.conditions", rule)
             if kind in new_types and kind not in was and kind not in may_add:
                 rule = f'updates may not add a condition of type "{kind}"'
-                causes.append(forbidden_field("status.conditions", rule))
+                yield forbidden_field("status.conditions", rule)
         if APPROVED in new_types and DENIED in new_types:
             rule = "Approved and Denied conditions are mutually exclusive"
-            causes.append(invalid_value("status.conditions", DENIED, rule))
+            yield invalid_value("status.conditions", DENIED, rule)
         new_certificate, had = _certificate(new), _certificate(old)
         if had and new_certificate != had:
             rule = "updates may not change a certificate that was issued"
-            causes.append(forbidden_field("status.certificate", rule))
-        return causes
+            yield forbidden_field("status.certificate", rule)
 
 
 def is_approved(obj: Object) -> bool:

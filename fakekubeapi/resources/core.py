@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from fakekubeapi.resources.common.strategy import Object, Strategy
-from kubeobjects.causes import Cause, invalid_value, required
+from kubeobjects.causes import Cause, invalid_texts, invalid_value, required
 from kubeobjects.names import label_problems, path_segment_problems, qualified_name_problems
+from kubeobjects.pods.common.checks import not_negative
 
 
 def _spec(obj: Object) -> dict[str, Any]:
@@ -47,15 +49,14 @@ class NamespaceStrategy(Strategy):
         status = new["status"] = new.get("status") or {}
         status["phase"] = status.get("phase") or "Active"
 
-    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
-        causes = super().validate_update(new, old, subresource)
+    def validate_update(self, new: Object, old: Object, subresource: str) -> Iterator[Cause]:
+        yield from super().validate_update(new, old, subresource)
         ends = "deletionTimestamp" in new["metadata"]
         only, when = ("Terminating", "is not empty") if ends else ("Active", "is empty")
         phase = new["status"]["phase"]
         if subresource == "status" and phase != only:
             why = f"may only be '{only}' if `deletionTimestamp` {when}"
-            causes.append(invalid_value("status.Phase", phase, why))
-        return causes
+            yield invalid_value("status.Phase", phase, why)
 
 
 class AccountStrategy(Strategy):
@@ -88,11 +89,13 @@ class LeaseStrategy(Strategy):
     def admit(self, obj: Object) -> None:
         _drop_candidates(obj)
 
-    def validate_create(self, obj: Object) -> list[Cause]:
-        return [*super().validate_create(obj), *_lease_causes(_spec(obj))]
+    def validate_create(self, obj: Object) -> Iterator[Cause]:
+        yield from super().validate_create(obj)
+        yield from _lease_causes(_spec(obj))
 
-    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
-        return [*super().validate_update(new, old, subresource), *_lease_causes(_spec(new))]
+    def validate_update(self, new: Object, old: Object, subresource: str) -> Iterator[Cause]:
+        yield from super().validate_update(new, old, subresource)
+        yield from _lease_causes(_spec(new))
 
 
 def _drop_candidates(lease: Object) -> None:
@@ -101,16 +104,12 @@ def _drop_candidates(lease: Object) -> None:
         _spec(lease).pop(field, None)
 
 
-def _lease_causes(spec: dict[str, Any]) -> list[Cause]:
-    causes: list[Cause] = []
+def _lease_causes(spec: dict[str, Any]) -> Iterator[Cause]:
     lasts, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
     if lasts is not None and lasts <= 0:
         text = "must be greater than 0"
-        causes.append(invalid_value("spec.leaseDurationSeconds", lasts, text))
-    if transitions is not None and transitions < 0:
-        text = "must be greater than or equal to 0"
-        causes.append(invalid_value("spec.leaseTransitions", transitions, text))
-    return causes
+        yield invalid_value("spec.leaseDurationSeconds", lasts, text)
+    yield from not_negative(transitions, "spec.leaseTransitions")
 
 
 class RuntimeClassStrategy(Strategy):
@@ -131,52 +130,42 @@ class EventStrategy(Strategy):
         return path_segment_problems(name)
 
     field_labels: ClassVar[tuple[str, ...]] = (
-        "involvedObject.kind",
-        "involvedObject.namespace",
-        "involvedObject.name",
-        "involvedObject.uid",
-        "involvedObject.apiVersion",
-        "involvedObject.resourceVersion",
-        "involvedObject.fieldPath",
-        "reason",
-        "reportingComponent",
-        "type",
+        *("involvedObject.kind", "involvedObject.namespace", "involvedObject.name"),
+        *("involvedObject.uid", "involvedObject.apiVersion", "involvedObject.resourceVersion"),
+        *("involvedObject.fieldPath", "reason", "reportingComponent", "type"),
     )
 
-    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
-        return [*super().validate_update(new, old, subresource), *self._event_causes(new)]
+    def validate_update(self, new: Object, old: Object, subresource: str) -> Iterator[Cause]:
+        yield from super().validate_update(new, old, subresource)
+        yield from self._event_causes(new)
 
-    def validate_create(self, obj: Object) -> list[Cause]:
-        return [*super().validate_create(obj), *self._event_causes(obj)]
+    def validate_create(self, obj: Object) -> Iterator[Cause]:
+        yield from super().validate_create(obj)
+        yield from self._event_causes(obj)
 
-    def _event_causes(self, obj: Object) -> list[Cause]:
-        causes: list[Cause] = []
+    def _event_causes(self, obj: Object) -> Iterator[Cause]:
         about = (obj.get("involvedObject") or {}).get("namespace", "")
         place = obj["metadata"].get("namespace", "")
         new = bool(obj.get("eventTime"))
         unplaced = ("default", "kube-system") if new else ("default",)
         if place != about if about and not new else (not about and place not in unplaced):
             text = "does not match event.namespace"
-            causes.append(invalid_value("involvedObject.namespace", about, text))
+            yield invalid_value("involvedObject.namespace", about, text)
         if new:
-            causes += _reporter_causes(obj)
-        return causes
+            yield from _reporter_causes(obj)
 
 
-def _reporter_causes(event: Object) -> list[Cause]:
+def _reporter_causes(event: Object) -> Iterator[Cause]:
     """What is wrong with an event that says its time: it has to say who reports it, too."""
-    causes: list[Cause] = []
     reporter = event.get("reportingComponent") or ""
     if not reporter:
-        causes.append(required("reportingComponent"))
-    for text in qualified_name_problems(reporter):
-        causes.append(invalid_value("reportingComponent", reporter, text))
-    for field, limit in (("reportingInstance", 128), ("action", 128), ("reason", 128)):
+        yield required("reportingComponent")
+    yield from invalid_texts("reportingComponent", reporter, qualified_name_problems(reporter))
+    for field in ("reportingInstance", "action", "reason"):
         value = event.get(field) or ""
         if not value:
-            causes.append(required(field))
-        if len(value) > limit:
-            causes.append(invalid_value(field, "", f"can have at most {limit} characters"))
+            yield required(field)
+        if len(value) > 128:
+            yield invalid_value(field, "", "can have at most 128 characters")
     if len(event.get("message") or "") > 1024:
-        causes.append(invalid_value("message", "", "can have at most 1024 characters"))
-    return causes
+        yield invalid_value("message", "", "can have at most 1024 characters")

@@ -6,10 +6,11 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from fakekubeapi.resources.common.strategy import Object, Strategy
-from kubeobjects.causes import Cause, forbidden_field, invalid_value, required
+from kubeobjects.causes import Cause, forbidden_field, invalid_texts, invalid_value, required
 from kubeobjects.metadata import IMMUTABLE
 from kubeobjects.names import explained, too_long
 
@@ -48,33 +49,33 @@ class ConfigMapStrategy(Strategy):
 
     frozen: ClassVar[tuple[str, ...]] = ("data", "binaryData")
 
-    def validate_create(self, obj: Object) -> list[Cause]:
-        return [*super().validate_create(obj), *self.data_causes(obj)]
+    def validate_create(self, obj: Object) -> Iterator[Cause]:
+        yield from super().validate_create(obj)
+        yield from self.data_causes(obj)
 
-    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
-        causes = super().validate_update(new, old, subresource)
-        causes += self.immutable_causes(new, old)
-        return [*causes, *self.data_causes(new)]
+    def validate_update(self, new: Object, old: Object, subresource: str) -> Iterator[Cause]:
+        yield from super().validate_update(new, old, subresource)
+        yield from self.immutable_causes(new, old)
+        yield from self.data_causes(new)
 
-    def immutable_causes(self, new: Object, old: Object) -> list[Cause]:
+    def immutable_causes(self, new: Object, old: Object) -> Iterator[Cause]:
         """What is wrong with a change."""
         if not old.get("immutable"):
-            return []
+            return
         changed = [] if new.get("immutable") else ["immutable"]
         changed += [f for f in self.frozen if (new.get(f) or {}) != (old.get(f) or {})]
-        return [forbidden_field(field, _FROZEN) for field in changed]
+        for field in changed:
+            yield forbidden_field(field, _FROZEN)
 
-    def data_causes(self, obj: Object) -> list[Cause]:
+    def data_causes(self, obj: Object) -> Iterator[Cause]:
         """What is wrong with the data."""
-        causes: list[Cause] = []
         data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
         for field, keys in (("data", data), ("binaryData", binary)):
             for key in keys:
-                causes += [invalid_value(f"{field}[{key}]", key, t) for t in key_problems(key)]
+                yield from invalid_texts(f"{field}[{key}]", key, key_problems(key))
                 if field == "data" and key in binary:
                     text = "duplicate of key present in binaryData"
-                    causes.append(invalid_value(f"data[{key}]", key, text))
-        return causes
+                    yield invalid_value(f"data[{key}]", key, text)
 
 
 class SecretStrategy(ConfigMapStrategy):
@@ -93,32 +94,32 @@ class SecretStrategy(ConfigMapStrategy):
         new.setdefault("type", old["type"])
         self._fold(new)
 
-    def immutable_causes(self, new: Object, old: Object) -> list[Cause]:
-        causes = super().immutable_causes(new, old)
+    def immutable_causes(self, new: Object, old: Object) -> Iterator[Cause]:
         if new["type"] != old["type"]:
-            causes.insert(0, invalid_value("type", new["type"], IMMUTABLE))
-        return causes
+            yield invalid_value("type", new["type"], IMMUTABLE)
+        yield from super().immutable_causes(new, old)
 
-    def data_causes(self, obj: Object) -> list[Cause]:
+    def data_causes(self, obj: Object) -> Iterator[Cause]:
         data: dict[str, str] = obj.get("data") or {}
-        causes = [
-            invalid_value(f"data[{key}]", key, text) for key in data for text in key_problems(key)
-        ]
+        for key in data:
+            yield from invalid_texts(f"data[{key}]", key, key_problems(key))
         kind = obj["type"]
         if kind == "kubernetes.io/service-account-token":
             if not (obj["metadata"].get("annotations") or {}).get(_ACCOUNT):
-                causes.append(required(f"metadata.annotations[{_ACCOUNT}]"))
+                yield required(f"metadata.annotations[{_ACCOUNT}]")
         elif kind in _JSON_KEYS:
-            causes += _json_causes(data, _JSON_KEYS[kind])
+            yield from _json_causes(data, _JSON_KEYS[kind])
         elif kind == "kubernetes.io/basic-auth":
             if not {"username", "password"} & data.keys():
-                causes += [required("data[username]"), required("data[password]")]
+                yield required("data[username]")
+                yield required("data[password]")
         elif kind == "kubernetes.io/ssh-auth":
             if not data.get("ssh-privatekey"):
-                causes.append(required("data[ssh-privatekey]"))
+                yield required("data[ssh-privatekey]")
         elif kind == "kubernetes.io/tls":
-            causes += [required(f"data[{k}]") for k in ("tls.crt", "tls.key") if k not in data]
-        return causes
+            for key in ("tls.crt", "tls.key"):
+                if key not in data:
+                    yield required(f"data[{key}]")
 
     @staticmethod
     def _fold(obj: Object) -> None:
@@ -127,12 +128,14 @@ class SecretStrategy(ConfigMapStrategy):
             obj.setdefault("data", {})[key] = encoded
 
 
-def _json_causes(data: dict[str, Any], key: str) -> list[Cause]:
+def _json_causes(data: dict[str, Any], key: str) -> Iterator[Cause]:
     if key not in data:
-        return [required(f"data[{key}]")]
+        yield required(f"data[{key}]")
+        return
     try:
         fine = isinstance(json.loads(base64.b64decode(data[key])), dict)
     except ValueError:
         fine = False
     text = "no JSON object"
-    return [] if fine else [invalid_value(f"data[{key}]", "<secret contents redacted>", text)]
+    if not fine:
+        yield invalid_value(f"data[{key}]", "<secret contents redacted>", text)

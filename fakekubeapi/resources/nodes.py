@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from fakekubeapi.resources.common.strategy import Object, Strategy
@@ -41,12 +42,15 @@ class NodeStrategy(Strategy):
         _default_status(new)
         settle_first(new.setdefault("spec", {}), "podCIDR", "podCIDRs")
 
-    def validate_create(self, obj: Object) -> list[Cause]:
-        return [*super().validate_create(obj), *_taint_causes(obj), *_range_causes(obj)]
+    def validate_create(self, obj: Object) -> Iterator[Cause]:
+        yield from super().validate_create(obj)
+        yield from _taint_causes(obj)
+        yield from _range_causes(obj)
 
-    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
-        causes = super().validate_update(new, old, subresource)
-        return [*causes, *_fixed_causes(old.get("spec") or {}, new["spec"]), *_taint_causes(new)]
+    def validate_update(self, new: Object, old: Object, subresource: str) -> Iterator[Cause]:
+        yield from super().validate_update(new, old, subresource)
+        yield from _fixed_causes(old.get("spec") or {}, new["spec"])
+        yield from _taint_causes(new)
 
 
 def _default_status(node: Object) -> None:
@@ -56,39 +60,33 @@ def _default_status(node: Object) -> None:
         status.setdefault("allocatable", dict(status["capacity"]))
 
 
-def _taint_causes(node: Object) -> list[Cause]:
-    causes: list[Cause] = []
+def _taint_causes(node: Object) -> Iterator[Cause]:
     pairs_seen: set[tuple[str, str]] = set()
     for i, taint in enumerate((node.get("spec") or {}).get("taints") or []):
         path = f"metadata.taints[{i}]"
         key, effect = taint.get("key", ""), taint.get("effect", "")
         if effect not in _EFFECTS:
-            causes.append(unsupported_value(f"{path}.effect", effect, _EFFECTS))
+            yield unsupported_value(f"{path}.effect", effect, _EFFECTS)
         if (key, effect) in pairs_seen:
             words = {"Key": key, "Value": taint.get("value", ""), "Effect": effect}
             text = duplicate_text({**words, "TimeAdded": taint.get("timeAdded")})
             rule = "taints must be unique by key and effect pair"
-            causes.append(Cause(path, f"{text}: {rule}", "FieldValueDuplicate"))
+            yield Cause(path, f"{text}: {rule}", "FieldValueDuplicate")
         pairs_seen.add((key, effect))
-    return causes
 
 
-def _fixed_causes(was: Object, now: Object) -> list[Cause]:
+def _fixed_causes(was: Object, now: Object) -> Iterator[Cause]:
     """What of a node may be set once and not be changed."""
     words = 'node updates may not change {} except from "" to valid'
-    causes = []
     if was.get("podCIDRs") and now.get("podCIDRs") != was["podCIDRs"]:
-        causes.append(forbidden_field("spec.podCIDRs", words.format("podCIDR")))
+        yield forbidden_field("spec.podCIDRs", words.format("podCIDR"))
     if was.get("providerID") and now.get("providerID") != was["providerID"]:
-        causes.append(forbidden_field("spec.providerID", words.format("providerID")))
-    return causes
+        yield forbidden_field("spec.providerID", words.format("providerID"))
 
 
-def _range_causes(node: Object) -> list[Cause]:
-    causes: list[Cause] = []
+def _range_causes(node: Object) -> Iterator[Cause]:
     for i, text in enumerate((node.get("spec") or {}).get("podCIDRs") or []):
         try:
             ipaddress.ip_network(text, strict=False)
         except ValueError:
-            causes.append(invalid_value(f"spec.podCIDRs[{i}]", text, _CIDR_RULE))
-    return causes
+            yield invalid_value(f"spec.podCIDRs[{i}]", text, _CIDR_RULE)

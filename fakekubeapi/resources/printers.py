@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from fakekubeapi.resources import Resource
-from fakekubeapi.resources.table_layouts import LAYOUTS, NAMES, PLAIN, TYPES
+from fakekubeapi.resources.table_cells import CELLS, cell
 
 Object = dict[str, Any]
 
@@ -24,14 +24,13 @@ def to_table(resource: Resource, found: Object, now: datetime, include: str = "M
     `Metadata` or `Object` (all of it).
     """
     items = _items(resource, found)
-    columns, cells_of = LAYOUTS.get(resource.qualified, PLAIN)
     metadata = {"resourceVersion": found["metadata"].get("resourceVersion", "")}
     for field in ("continue", "remainingItemCount"):
         if field in found["metadata"] and found.get("kind") != resource.kind:
             metadata[field] = found["metadata"][field]
     rows: list[Object] = []
     for item in items:
-        rows.append({"cells": cells_of(item, now)})
+        rows.append({"cells": [cell(item, of, now) for of in CELLS[resource.qualified]]})
         forms = {"None": None, "Object": _whole(resource, item)}
         rows[-1]["object"] = forms.get(include, _metadata(item))
         phase = (item.get("status") or {}).get("phase")
@@ -43,14 +42,7 @@ def to_table(resource: Resource, found: Object, now: datetime, include: str = "M
         "apiVersion": "meta.k8s.io/v1",
         "metadata": metadata,
         "columnDefinitions": [
-            {
-                "name": name,
-                "type": TYPES.get(name, "string"),
-                "format": "name" if name in NAMES else "",
-                "description": "",
-                "priority": priority,
-            }
-            for name, priority in columns
+            {**column._asdict(), "description": ""} for column in resource.columns
         ],
         "rows": rows,
     }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from fakekubeapi.resources.certificates import CertificateRequestStrategy, TrustBundleStrategy
 from fakekubeapi.resources.common.strategy import Strategy
@@ -23,11 +25,43 @@ from fakekubeapi.resources.storage.claims import ClaimStrategy
 from fakekubeapi.resources.storage.drivers import DriverStrategy, NodeDriversStrategy
 from fakekubeapi.resources.storage.volumes import VolumeStrategy
 from kubeobjects.schema.messages import Message, Schema
+from kubeobjects.tables import table_lines
 
 _PLAIN: Final = Strategy()
+_STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "pods": PodStrategy(),
+    "nodes": NodeStrategy(),
+    "namespaces": NamespaceStrategy(),
+    "events": EventStrategy(),
+    "configmaps": ConfigMapStrategy(),
+    "secrets": SecretStrategy(),
+    "services": ServiceStrategy(),
+    "serviceaccounts": AccountStrategy(),
+    "persistentvolumes": VolumeStrategy(),
+    "persistentvolumeclaims": ClaimStrategy(),
+    "leases": LeaseStrategy(),
+    "runtimeclasses": RuntimeClassStrategy(),
+    "csidrivers": DriverStrategy(),
+    "csinodes": NodeDriversStrategy(),
+    "volumeattachments": AttachmentStrategy(),
+    "certificatesigningrequests": CertificateRequestStrategy(),
+    "clustertrustbundles": TrustBundleStrategy(),
+}
+"""The rules of kinds that have some of their own, by the name in paths."""
 
 
-@dataclass(frozen=True, slots=True)
+class Column(NamedTuple):
+    """A column of the Table of a kind."""
+
+    name: str
+    type: str
+    format: str
+    """`name` if it holds names of objects."""
+    priority: int
+    """1: shown by `-o wide` alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
     """One kind of object, and how it is handled."""
 
@@ -37,15 +71,19 @@ class Resource:
     plural: str
     """The name in paths: `pods`."""
     kind: str
-    namespaced: bool = True
-    strategy: Strategy = _PLAIN
+    namespaced: bool
+    strategy: Strategy
     """Its rules."""
-    subresources: tuple[str, ...] = ()
-    """Those that exist below an object's name."""
-    short_names: tuple[str, ...] = ()
-    """kubectl's abbreviations."""
-    stored: bool = True
+    stored: bool
     """False: a POST is answered, and nothing is kept (reviews)."""
+    subresources: tuple[str, ...]
+    """Those that exist below an object's name."""
+    short_names: tuple[str, ...]
+    """kubectl's abbreviations."""
+    categories: tuple[str, ...]
+    """The words by which kubectl finds it beside others: `all`."""
+    columns: tuple[Column, ...]
+    """What `kubectl get` shows of it (`table_cells`)."""
 
     @property
     def api_version(self) -> str:
@@ -67,149 +105,38 @@ class Resource:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
-_STATUS: Final = ("status",)
-_POD_SUBRESOURCES: Final = ("status", "binding", "eviction", "resize", "ephemeralcontainers")
+def _resources() -> Iterator[Resource]:
+    """All of `kinds.txt`, which says of Kubernetes what `tools/upstream_tables.py` explains."""
+    for block in re.split(r"\n(?=\S)", "\n".join(table_lines(__file__, "kinds.txt"))):
+        head, *columns = block.splitlines()
+        group_version, plural, kind, *words = head.split()
+        group, _, version = group_version.rpartition("/")
+        values = dict(word.split("=") for word in words if "=" in word)
+        yield Resource(
+            group=group,
+            version=version,
+            plural=plural,
+            kind=kind,
+            namespaced="cluster" not in words,
+            strategy=_STRATEGIES.get(plural, _PLAIN),
+            stored="asked" not in words,
+            subresources=_listed(values, "below"),
+            short_names=_listed(values, "short"),
+            categories=_listed(values, "categories"),
+            columns=tuple(map(_column, columns)),
+        )
 
 
-def _review(group: str, plural: str, kind: str) -> Resource:
-    """A kind that is asked and answered, of `<group>.k8s.io`."""
-    namespaced = kind.startswith("Local")
-    return Resource(f"{group}.k8s.io", "v1", plural, kind, namespaced=namespaced, stored=False)
+def _listed(values: Mapping[str, str], word: str) -> tuple[str, ...]:
+    return tuple(values[word].split(",")) if word in values else ()
 
 
-RESOURCES: Final = (
-    Resource(
-        "",
-        "v1",
-        "pods",
-        "Pod",
-        strategy=PodStrategy(),
-        subresources=_POD_SUBRESOURCES,
-        short_names=("po",),
-    ),
-    Resource(
-        "",
-        "v1",
-        "nodes",
-        "Node",
-        namespaced=False,
-        strategy=NodeStrategy(),
-        subresources=_STATUS,
-        short_names=("no",),
-    ),
-    Resource(
-        "",
-        "v1",
-        "namespaces",
-        "Namespace",
-        namespaced=False,
-        strategy=NamespaceStrategy(),
-        subresources=_STATUS,
-        short_names=("ns",),
-    ),
-    Resource("", "v1", "events", "Event", strategy=EventStrategy(), short_names=("ev",)),
-    Resource(
-        "", "v1", "configmaps", "ConfigMap", strategy=ConfigMapStrategy(), short_names=("cm",)
-    ),
-    Resource("", "v1", "secrets", "Secret", strategy=SecretStrategy()),
-    Resource(
-        "",
-        "v1",
-        "services",
-        "Service",
-        strategy=ServiceStrategy(),
-        subresources=_STATUS,
-        short_names=("svc",),
-    ),
-    Resource(
-        "",
-        "v1",
-        "serviceaccounts",
-        "ServiceAccount",
-        strategy=AccountStrategy(),
-        subresources=("token",),
-        short_names=("sa",),
-    ),
-    Resource(
-        "",
-        "v1",
-        "persistentvolumes",
-        "PersistentVolume",
-        namespaced=False,
-        strategy=VolumeStrategy(),
-        subresources=_STATUS,
-        short_names=("pv",),
-    ),
-    Resource(
-        "",
-        "v1",
-        "persistentvolumeclaims",
-        "PersistentVolumeClaim",
-        strategy=ClaimStrategy(),
-        subresources=_STATUS,
-        short_names=("pvc",),
-    ),
-    Resource("coordination.k8s.io", "v1", "leases", "Lease", strategy=LeaseStrategy()),
-    Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", subresources=_STATUS),
-    Resource(
-        "node.k8s.io",
-        "v1",
-        "runtimeclasses",
-        "RuntimeClass",
-        namespaced=False,
-        strategy=RuntimeClassStrategy(),
-    ),
-    Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False),
-    Resource(
-        "storage.k8s.io",
-        "v1",
-        "csidrivers",
-        "CSIDriver",
-        namespaced=False,
-        strategy=DriverStrategy(),
-    ),
-    Resource(
-        "storage.k8s.io",
-        "v1",
-        "csinodes",
-        "CSINode",
-        namespaced=False,
-        strategy=NodeDriversStrategy(),
-    ),
-    Resource(
-        "storage.k8s.io",
-        "v1",
-        "volumeattachments",
-        "VolumeAttachment",
-        namespaced=False,
-        strategy=AttachmentStrategy(),
-        subresources=_STATUS,
-    ),
-    Resource(
-        "certificates.k8s.io",
-        "v1",
-        "certificatesigningrequests",
-        "CertificateSigningRequest",
-        namespaced=False,
-        strategy=CertificateRequestStrategy(),
-        subresources=("approval", "status"),
-        short_names=("csr",),
-    ),
-    Resource(
-        "certificates.k8s.io",
-        "v1beta1",
-        "clustertrustbundles",
-        "ClusterTrustBundle",
-        namespaced=False,
-        strategy=TrustBundleStrategy(),
-    ),
-    _review("authentication", "tokenreviews", "TokenReview"),
-    _review("authentication", "selfsubjectreviews", "SelfSubjectReview"),
-    _review("authorization", "subjectaccessreviews", "SubjectAccessReview"),
-    _review("authorization", "selfsubjectaccessreviews", "SelfSubjectAccessReview"),
-    _review("authorization", "localsubjectaccessreviews", "LocalSubjectAccessReview"),
-)
+def _column(line: str) -> Column:
+    type_, format_, priority, name = line.split(maxsplit=3)
+    return Column(name, type_, format_.strip("-"), int(priority))
 
+
+RESOURCES: Final = tuple(_resources())
 _BY_NAME: Final = {(r.group, r.version, r.plural): r for r in RESOURCES}
 GROUP_VERSIONS: Final = tuple(dict.fromkeys((r.group, r.version) for r in RESOURCES))
 

@@ -14,9 +14,10 @@ from typing import Any, Final
 from fakekubeapi.errors import ApiUnreachable, StatusError, too_large_version
 from fakekubeapi.latency import EVENT
 from fakekubeapi.resources import Resource
-from fakekubeapi.resources.empty import ZERO_VALUES
+from fakekubeapi.resources.wire import as_written
 from fakekubeapi.storage.selectors import Predicate
 from fakekubeapi.storage.store import Change, Store
+from kubeobjects.schema.messages import Message
 from simclock import Latency
 
 Event = dict[str, Any]
@@ -36,6 +37,8 @@ class WatchOptions:
     """None: all namespaces."""
     matches: Predicate
     """The selectors: which objects to watch."""
+    message: Message
+    """The type of the objects."""
     resource_version: int | None = None
     """The changes after this revision, which may not be there yet; None or 0: first the current
     objects as ADDED events."""
@@ -72,7 +75,7 @@ async def watch_events(
         for obj in list(_selected(store, options)):
             yield {"type": "ADDED", "object": obj}
         if options.initial_events and options.bookmarks:
-            yield _bookmark(options.resource, revision, {INITIAL_EVENTS_END: "true"})
+            yield _bookmark(options, revision, {INITIAL_EVENTS_END: "true"})
     while True:
         if not connected():
             raise ApiUnreachable("the API server went down (FakeApi.down)")
@@ -93,7 +96,7 @@ async def watch_events(
             mark_at = _mark_at(options, loop.time())
             if not await _change_before(store, _earlier(deadline, mark_at)):
                 if options.bookmarks:
-                    yield _bookmark(options.resource, revision)
+                    yield _bookmark(options, revision)
                 if deadline is not None and loop.time() >= deadline:
                     return
                 continue
@@ -168,11 +171,14 @@ _SEEN_AS: Final[dict[tuple[bool, bool], str | None]] = {
 
 
 def _bookmark(
-    resource: Resource, revision: int, annotations: dict[str, str] | None = None
+    options: WatchOptions, revision: int, annotations: dict[str, str] | None = None
 ) -> Event:
+    """Its object has what Go writes of an empty one; a client must not take it for a real one
+    (SRC-051)."""
+    resource = options.resource
     metadata: dict[str, Any] = {"resourceVersion": str(revision)}
     if annotations:
         metadata["annotations"] = annotations
-    obj = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
-    obj |= ZERO_VALUES.get(resource.kind, {})
+    obj = {"kind": resource.kind, "apiVersion": resource.api_version}
+    obj |= as_written({}, options.message) | {"metadata": metadata}
     return {"type": "BOOKMARK", "object": obj}

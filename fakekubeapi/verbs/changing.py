@@ -102,7 +102,9 @@ def validated(change: Change, server: Server) -> None:
     """It is checked, and not changed. Raises: StatusError 422 for wrong fields, and for those that
     may not change so."""
     resource = change.route.resource
-    causes = resource.strategy.validate_update(change.obj, change.old, change.route.subresource)
+    causes = list(
+        resource.strategy.validate_update(change.obj, change.old, change.route.subresource)
+    )
     if causes:
         raise invalid(resource.kind, resource.group, change.route.name, causes)
 

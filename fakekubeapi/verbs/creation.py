@@ -107,7 +107,7 @@ def validated(new: New, server: Server) -> None:
     409 if it exists."""
     resource, metadata = new.route.resource, new.metadata
     name = metadata.get("name", "")
-    causes = resource.strategy.validate_create(new.obj)
+    causes = list(resource.strategy.validate_create(new.obj))
     if causes:
         raise invalid(resource.kind, resource.group, name, causes)
     if not new.by_update and new.version.strip("0").isdecimal():

@@ -19,7 +19,7 @@ from fakekubeapi.apply.ownership import (
 from fakekubeapi.apply.structure import Struct, shape_of
 from fakekubeapi.errors import StatusError
 from fakekubeapi.requests.routes import Route
-from fakekubeapi.resources.empty import empty_object
+from fakekubeapi.resources.wire import as_written
 from fakekubeapi.storage.store import Object
 
 ByManager = dict[Manager, Owned]
@@ -70,7 +70,7 @@ class Owners:
             return encode(writer.owners)
         if not self._field_managers:
             return []
-        before, after = empty_object(route.resource), dict(made)
+        before, after = _empty(route), dict(made)
         for path in route.resource.strategy.admitted:
             group, field = path.split(".")
             if field not in (given.get(group) or {}) and field in (after.get(group) or {}):
@@ -89,7 +89,7 @@ class Owners:
         shape, write = _shape(route), _write(route, writer, APPLY)
         live, owners = _without_entries(old), _decoded(old["metadata"].get("managedFields")) or {}
         if not owners:
-            owners = before_first_apply(empty_object(route.resource), live, shape, write)
+            owners = before_first_apply(_empty(route), live, shape, write)
         try:
             new, decided = after_apply(owners, live, applied, shape, write, force=force)
         except Conflicts as conflicts:
@@ -142,3 +142,10 @@ def _decoded(entries: Any) -> ByManager | None:
 def _without_entries(obj: Object) -> Object:
     metadata = {k: v for k, v in obj["metadata"].items() if k != "managedFields"}
     return {**obj, "metadata": metadata}
+
+
+def _empty(route: Route) -> Object:
+    """What Go writes of an empty object: nobody gets to own it by creating one."""
+    resource = route.resource
+    kind = {"kind": resource.kind, "apiVersion": resource.api_version}
+    return kind | as_written({}, route.message)

@@ -102,6 +102,7 @@ def watch_options(
         resource=route.resource,
         namespace=route.namespace,
         matches=chosen(route, {**params, **by_name}),
+        message=route.message,
         resource_version=version,
         timeout_s=max(0, timeout_s) if timeout_s else None,
         bookmarks=is_true(params.get("allowWatchBookmarks")),

@@ -7,9 +7,16 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kubeobjects.addresses import address_problems
-from kubeobjects.causes import Cause, forbidden_field, invalid_value, required, too_long
+from kubeobjects.causes import (
+    Cause,
+    forbidden_field,
+    invalid_texts,
+    invalid_value,
+    required,
+    too_long,
+)
 from kubeobjects.names import byte_length, explained
-from kubeobjects.pods.common.checks import Object, invalid_texts, subdomain
+from kubeobjects.pods.common.checks import Object, subdomain
 
 MAX_SERVERS: Final = 3
 MAX_SEARCHES: Final = 32

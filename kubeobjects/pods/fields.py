@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from kubeobjects.causes import Cause, duplicate, forbidden_field, invalid_value, required
+from kubeobjects.causes import (
+    Cause,
+    duplicate,
+    forbidden_field,
+    invalid_texts,
+    invalid_value,
+    required,
+)
 from kubeobjects.metadata import finalizer_causes, metadata_causes, name_causes
 from kubeobjects.names import qualified_name_problems, subdomain_problems
 from kubeobjects.pods.annotations import MIRROR, matching_profile_causes
@@ -19,7 +26,6 @@ from kubeobjects.pods.common.checks import (
     Object,
     between,
     containers_of,
-    invalid_texts,
     label,
     not_negative,
     subdomain,

@@ -1,8 +1,7 @@
 """What an API server changes in a new pod, with its defaults, before it checks it. Pure, in place.
 
 A kubelet does none of it to its own pods. Selectors get the labels that they name of the pod itself
-(`matchLabelKeys`); fields behind gates that are off go; AppArmor profiles in annotations become
-fields.
+(`matchLabelKeys`); AppArmor profiles in annotations become fields.
 Upstream: pkg/registry/core/pod/strategy.go: PrepareForCreate; pkg/api/pod/util.go.
 """
 
@@ -15,30 +14,9 @@ from kubeobjects.pods.annotations import APPARMOR, LOCAL
 from kubeobjects.pods.common.checks import GROUPS
 from kubeobjects.pods.common.security import apparmor_causes
 
-_OFF: Final = ("clusterTrustBundle", "podCertificate")
-"""Sources of projected volumes that are behind gates that are off."""
 _OPERATORS: Final = {"matchLabelKeys": "In", "mismatchLabelKeys": "NotIn"}
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
-
-
-def prepare_new_pod(pod: dict[str, Any]) -> None:
-    """Change the pod as an API server does that creates it, status left aside."""
-    pod.setdefault("metadata", {})["generation"] = 1
-    _drop_switched_off(pod["spec"])
-    merge_own(pod)
-
-
-def _drop_switched_off(spec: dict[str, Any]) -> None:
-    """Drop the fields behind gates that are off."""
-    spec.pop("schedulingGroup", None)
-    for volume in spec.get("volumes") or ():
-        for part in (volume.get("projected") or {}).get("sources") or ():
-            for kind in _OFF:
-                part.pop(kind, None)
-    for group in GROUPS:
-        for container in spec.get(group) or ():
-            (container.get("lifecycle") or {}).pop("stopSignal", None)
 
 
 def merge_own(pod: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from kubeobjects.causes import (
     Word,
     duplicate,
     forbidden_field,
+    invalid_texts,
     invalid_value,
     required,
     unsupported_value,
@@ -21,7 +22,7 @@ from kubeobjects.names import (
     qualified_name_problems,
     subdomain_problems,
 )
-from kubeobjects.pods.common.checks import Object, invalid_texts, optional_word
+from kubeobjects.pods.common.checks import Object, optional_word
 from kubeobjects.selectors import (
     UNKNOWN_OPERATOR,
     WITH_VALUES,

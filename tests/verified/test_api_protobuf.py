@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 import yaml
 from api_sides import URL, ApiSide, api_side
-from protobuf_objects import same
+from protobuf_objects import decode_events, same
 
 from fakekubeapi.bodies import JSON, PROTOBUF, encode
 from fakekubeapi.protobuf.envelope import (
     MAGIC,
-    decode_events,
     decode_object,
     encode_event,
     encode_object,

@@ -15,11 +15,33 @@ from google.protobuf.descriptor_pb2 import (
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
+from fakekubeapi.protobuf.envelope import decode_object
 from fakekubeapi.protobuf.values import KINDS
+from fakekubeapi.protobuf.wire import fields
 from kubeobjects.schema.messages import Field, Message, Shape, message, schema_of
 from simclock import Rng
 
+LENGTH_BYTES = 4
 LETTERS = "abc-ß/漢\U0001f600 "
+
+
+def decode_events(data: bytes) -> tuple[list[dict[str, Any]], bytes]:
+    """The watch events that are complete, and the bytes that are left."""
+    events = []
+    while len(data) >= LENGTH_BYTES:
+        end = LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES], "big")
+        if len(data) < end:
+            break
+        parts = bytes_in(data[LENGTH_BYTES:end])
+        kind = parts.get(1, b"").decode(errors="replace")
+        events.append({"type": kind, "object": decode_object(bytes_in(parts[2])[1])})
+        data = data[end:]
+    return events, data
+
+
+def bytes_in(data: bytes) -> dict[int, bytes]:
+    """The fields of a message that are bytes, by number."""
+    return {number: value for number, _, value in fields(data) if isinstance(value, bytes)}
 
 
 def all_messages() -> list[Message]:

@@ -68,7 +68,8 @@ def commands() -> Iterator[tuple[str, list[str]]]:
             text = help_of(main, words)
             inner = commands_in(text)
             todo = [[*words, name] for name in inner] + todo
-            options = sorted(set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.M)) - {"--help"})
+            rows = re.findall(r"^  (?:-\w, )?(--[\w-]+(?:, --[\w-]+)*)", text, re.M)
+            options = sorted({word for row in rows for word in row.split(", ")} - {"--help"})
             if options or not inner:
                 yield " ".join([program, *words]), options
 

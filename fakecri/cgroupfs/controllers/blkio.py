@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, Where, table
+from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, everywhere, table
 from fakecri.cgroupfs.interface.values import U32_MAX, U64_MAX, refuse, stripped, unsigned
 
 BLKIO: Final = "blkio"
@@ -164,30 +164,22 @@ _LIMITS: Final = (
 )
 _FILES: Final = (
     *(
-        InterfaceFile(
-            f"blkio.throttle.{name}_device",
-            _read_limit(name, most),
-            _write_limit(name, most),
-            Where.EVERYWHERE,
+        everywhere(
+            f"blkio.throttle.{name}_device", _read_limit(name, most), _write_limit(name, most)
         )
         for name, most in _LIMITS
     ),
     *(
-        InterfaceFile(
-            f"blkio.throttle.{name}{suffix}",
-            _read_done(kind, below=bool(suffix)),
-            None,
-            Where.EVERYWHERE,
-        )
+        everywhere(f"blkio.throttle.{name}{suffix}", _read_done(kind, below=bool(suffix)), None)
         for name, kind in (("io_service_bytes", "bytes"), ("io_serviced", "operations"))
         for suffix in ("", "_recursive")
     ),
     *(
-        InterfaceFile(f"blkio.bfq.{name}{suffix}", lambda _c: "Total 0\n", None, Where.EVERYWHERE)
+        everywhere(f"blkio.bfq.{name}{suffix}", lambda _c: "Total 0\n")
         for name in ("io_service_bytes", "io_serviced")
         for suffix in ("", "_recursive")
     ),
-    InterfaceFile("blkio.reset_stats", None, _reset, Where.EVERYWHERE),
+    everywhere("blkio.reset_stats", None, _reset),
     InterfaceFile("blkio.bfq.weight", lambda c: f"{of(c).weight}\n", _write_weight),
     InterfaceFile(
         "blkio.bfq.weight_device", lambda c: f"default {of(c).weight}\n", _write_weight_device

@@ -9,7 +9,7 @@ import errno
 from dataclasses import dataclass, field
 from typing import Final
 
-from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, Where, table
+from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, everywhere, table
 from fakecri.cgroupfs.interface.values import U64_MAX, refuse, signed, stripped, unsigned
 
 CPU: Final = "cpu"
@@ -137,20 +137,14 @@ def _read_stat_v1(cgroup: Cgroup) -> str:
 V1: Final = Controller(
     CPU,
     table(
-        InterfaceFile("cpu.shares", lambda c: f"{of(c).shares}\n", _write_shares, Where.EVERYWHERE),
-        InterfaceFile("cpu.cfs_quota_us", _read_quota, _write_quota, Where.EVERYWHERE),
-        InterfaceFile(
-            "cpu.cfs_period_us", lambda c: f"{of(c).period_us}\n", _write_period, Where.EVERYWHERE
-        ),
-        InterfaceFile(
-            "cpu.cfs_burst_us", lambda c: f"{of(c).burst_us}\n", _write_burst, Where.EVERYWHERE
-        ),
-        InterfaceFile("cpu.idle", lambda c: f"{of(c).idle}\n", _write_idle, Where.EVERYWHERE),
-        InterfaceFile("cpu.stat", _read_stat_v1, where=Where.EVERYWHERE),
-        InterfaceFile(
-            "cpu.stat.local",
-            lambda c: f"throttled_time {of(c).throttling['throttled_ns']}\n",
-            where=Where.EVERYWHERE,
+        everywhere("cpu.shares", lambda c: f"{of(c).shares}\n", _write_shares),
+        everywhere("cpu.cfs_quota_us", _read_quota, _write_quota),
+        everywhere("cpu.cfs_period_us", lambda c: f"{of(c).period_us}\n", _write_period),
+        everywhere("cpu.cfs_burst_us", lambda c: f"{of(c).burst_us}\n", _write_burst),
+        everywhere("cpu.idle", lambda c: f"{of(c).idle}\n", _write_idle),
+        everywhere("cpu.stat", _read_stat_v1),
+        everywhere(
+            "cpu.stat.local", lambda c: f"throttled_time {of(c).throttling['throttled_ns']}\n"
         ),
     ),
     Cpu,

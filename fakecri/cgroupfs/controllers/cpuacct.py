@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, Where, table
+from fakecri.cgroupfs.interface.tree import Cgroup, Controller, everywhere, table
 from fakecri.cgroupfs.interface.values import refuse, unsigned
 
 CPUACCT: Final = "cpuacct"
@@ -75,6 +75,6 @@ _FILES: Final = (
 
 V1: Final = Controller(
     CPUACCT,
-    table(*(InterfaceFile(n, read, write, Where.EVERYWHERE) for n, read, write in _FILES)),
+    table(*(everywhere(n, read, write) for n, read, write in _FILES)),
     lambda _cgroup: CpuAccount(),
 )

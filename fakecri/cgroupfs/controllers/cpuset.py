@@ -11,7 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, Task, Where, table
+from fakecri.cgroupfs.interface.tree import (
+    Cgroup,
+    Controller,
+    InterfaceFile,
+    Task,
+    Where,
+    everywhere,
+    table,
+)
 from fakecri.cgroupfs.interface.values import U32_MAX, int_list, list_text, refuse, signed, unsigned
 
 CPUSET: Final = "cpuset"
@@ -156,7 +164,7 @@ def _may_attach(cgroup: Cgroup, _task: Task) -> None:
 
 def _flag_file(name: str) -> InterfaceFile:
     read: Callable[[Cgroup], str] = lambda c: f"{of(c).flags[name]}\n"  # noqa: E731
-    return InterfaceFile(name, read, _write_flag(name), Where.EVERYWHERE)
+    return everywhere(name, read, _write_flag(name))
 
 
 def _sets(where: Where) -> tuple[InterfaceFile, ...]:
@@ -172,15 +180,12 @@ V1: Final = Controller(
     CPUSET,
     table(
         *_sets(Where.EVERYWHERE),
-        InterfaceFile("cpuset.effective_cpus", _read_effective("cpus"), where=Where.EVERYWHERE),
-        InterfaceFile("cpuset.effective_mems", _read_effective("mems"), where=Where.EVERYWHERE),
+        everywhere("cpuset.effective_cpus", _read_effective("cpus")),
+        everywhere("cpuset.effective_mems", _read_effective("mems")),
         *(_flag_file(name) for name in _FLAGS),
-        InterfaceFile("cpuset.memory_pressure", lambda _c: "0\n", where=Where.EVERYWHERE),
-        InterfaceFile(
-            "cpuset.sched_relax_domain_level",
-            lambda c: f"{of(c).relax_level}\n",
-            _write_relax,
-            Where.EVERYWHERE,
+        everywhere("cpuset.memory_pressure", lambda _c: "0\n"),
+        everywhere(
+            "cpuset.sched_relax_domain_level", lambda c: f"{of(c).relax_level}\n", _write_relax
         ),
     ),
     _new,
@@ -190,8 +195,8 @@ V2: Final = Controller(
     CPUSET,
     table(
         *_sets(Where.BELOW_ROOT),
-        InterfaceFile("cpuset.cpus.effective", _read_effective("cpus"), where=Where.EVERYWHERE),
-        InterfaceFile("cpuset.mems.effective", _read_effective("mems"), where=Where.EVERYWHERE),
+        everywhere("cpuset.cpus.effective", _read_effective("cpus")),
+        everywhere("cpuset.mems.effective", _read_effective("mems")),
     ),
     _new,
     threaded=True,

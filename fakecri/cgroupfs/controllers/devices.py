@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, Where, table
+from fakecri.cgroupfs.interface.tree import Cgroup, Controller, everywhere, table
 from fakecri.cgroupfs.interface.values import U32_MAX, refuse, stripped
 
 DEVICES: Final = "devices"
@@ -183,9 +183,9 @@ def _inherited(cgroup: Cgroup) -> Devices:
 V1: Final = Controller(
     DEVICES,
     table(
-        InterfaceFile("devices.allow", None, _allow, Where.EVERYWHERE),
-        InterfaceFile("devices.deny", None, _deny, Where.EVERYWHERE),
-        InterfaceFile("devices.list", _read_list, None, Where.EVERYWHERE),
+        everywhere("devices.allow", None, _allow),
+        everywhere("devices.deny", None, _deny),
+        everywhere("devices.list", _read_list),
     ),
     _inherited,
 )

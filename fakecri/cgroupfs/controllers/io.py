@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fakecri.cgroupfs.controllers.blkio import Done, device_of
-from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, Where, table
+from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, everywhere, table
 from fakecri.cgroupfs.interface.values import U32_MAX, U64_MAX, refuse, stripped
 
 IO: Final = "io"
@@ -110,7 +110,7 @@ V2: Final = Controller(
     table(
         InterfaceFile("io.max", _read_max, _write_max),
         InterfaceFile("io.weight", _read_weight, _write_weight),
-        InterfaceFile("io.stat", _read_stat, None, Where.EVERYWHERE),
+        everywhere("io.stat", _read_stat),
     ),
     Io,
 )

@@ -9,7 +9,14 @@ from typing import Final
 from fakecri.cgroupfs.controllers import memory_use
 from fakecri.cgroupfs.controllers.memory_use import MEMORY, Memory, Threshold
 from fakecri.cgroupfs.interface.open_file import OpenFile
-from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, Where, table
+from fakecri.cgroupfs.interface.tree import (
+    Cgroup,
+    Controller,
+    InterfaceFile,
+    Where,
+    everywhere,
+    table,
+)
 from fakecri.cgroupfs.interface.values import UNLIMITED, refuse, size, unsigned
 
 _EVERYWHERE: Final = Where.EVERYWHERE
@@ -67,14 +74,14 @@ def _size_file(name: str, *, kept: bool = True) -> InterfaceFile:
     def read(cgroup: Cgroup) -> str:
         return f"{of(cgroup).settings.get(name, UNLIMITED)}\n"
 
-    return InterfaceFile(name, read, write, _EVERYWHERE)
+    return everywhere(name, read, write)
 
 
 def _zero(name: str, *, reset: bool = False) -> InterfaceFile:
     """A file about memory of the kernel itself, of which there is none here: it reads 0; with
     `reset` it may be written."""
     write: Callable[[Cgroup, str], None] | None = (lambda _c, _text: None) if reset else None
-    return InterfaceFile(name, lambda _c: "0\n", write, _EVERYWHERE)
+    return everywhere(name, lambda _c: "0\n", write)
 
 
 def _reset_peak(cgroup: Cgroup, _text: str) -> None:
@@ -178,18 +185,9 @@ def _unreadable(_cgroup: Cgroup) -> str:
 def _usage_files(prefix: str) -> tuple[InterfaceFile, ...]:
     """The files of usage and peak. Usage with swap equals usage: this machine has no swap."""
     return (
-        InterfaceFile(
-            f"{prefix}.usage_in_bytes", lambda c: f"{of(c).usage_bytes}\n", where=_EVERYWHERE
-        ),
-        InterfaceFile(
-            f"{prefix}.max_usage_in_bytes",
-            lambda c: f"{of(c).peak_bytes}\n",
-            _reset_peak,
-            _EVERYWHERE,
-        ),
-        InterfaceFile(
-            f"{prefix}.failcnt", lambda c: f"{of(c).failures}\n", _reset_failures, _EVERYWHERE
-        ),
+        everywhere(f"{prefix}.usage_in_bytes", lambda c: f"{of(c).usage_bytes}\n"),
+        everywhere(f"{prefix}.max_usage_in_bytes", lambda c: f"{of(c).peak_bytes}\n", _reset_peak),
+        everywhere(f"{prefix}.failcnt", lambda c: f"{of(c).failures}\n", _reset_failures),
     )
 
 
@@ -197,14 +195,11 @@ V1: Final = Controller(
     MEMORY,
     table(
         *_usage_files("memory"),
-        InterfaceFile(_LIMIT, lambda c: f"{of(c).limit_bytes}\n", _write_limit, _EVERYWHERE),
+        everywhere(_LIMIT, lambda c: f"{of(c).limit_bytes}\n", _write_limit),
         *_usage_files("memory.memsw")[:2],
         _zero("memory.memsw.failcnt", reset=True),
-        InterfaceFile(
-            _WITH_SWAP,
-            lambda c: f"{of(c).with_swap_limit_bytes}\n",
-            _write_limit_with_swap,
-            _EVERYWHERE,
+        everywhere(
+            _WITH_SWAP, lambda c: f"{of(c).with_swap_limit_bytes}\n", _write_limit_with_swap
         ),
         _size_file("memory.soft_limit_in_bytes"),
         _size_file("memory.kmem.limit_in_bytes", kept=False),
@@ -212,18 +207,16 @@ V1: Final = Controller(
         *(_zero(f"memory.{k}.usage_in_bytes") for k in ("kmem", "kmem.tcp")),
         *(_zero(f"memory.{k}.max_usage_in_bytes", reset=True) for k in ("kmem", "kmem.tcp")),
         *(_zero(f"memory.{k}.failcnt", reset=True) for k in ("kmem", "kmem.tcp")),
-        InterfaceFile("memory.kmem.slabinfo", lambda _c: "", where=_EVERYWHERE),
-        InterfaceFile("memory.force_empty", write=_empty, where=_EVERYWHERE),
-        InterfaceFile("memory.stat", _read_stat, where=_EVERYWHERE),
-        InterfaceFile("memory.numa_stat", _read_nodes, where=_EVERYWHERE),
-        InterfaceFile("memory.oom_control", _read_oom, _write_oom, _EVERYWHERE),
-        InterfaceFile(
-            "memory.swappiness", lambda c: f"{of(c).swappiness}\n", _write_swappiness, _EVERYWHERE
-        ),
-        InterfaceFile("memory.use_hierarchy", lambda _c: "1\n", _only(1), _EVERYWHERE),
-        InterfaceFile("memory.move_charge_at_immigrate", lambda _c: "0\n", _only(0), _EVERYWHERE),
+        everywhere("memory.kmem.slabinfo", lambda _c: ""),
+        everywhere("memory.force_empty", write=_empty),
+        everywhere("memory.stat", _read_stat),
+        everywhere("memory.numa_stat", _read_nodes),
+        everywhere("memory.oom_control", _read_oom, _write_oom),
+        everywhere("memory.swappiness", lambda c: f"{of(c).swappiness}\n", _write_swappiness),
+        everywhere("memory.use_hierarchy", lambda _c: "1\n", _only(1)),
+        everywhere("memory.move_charge_at_immigrate", lambda _c: "0\n", _only(0)),
         # Reading it gives EINVAL although its mode allows it: only event_control uses it.
-        InterfaceFile("memory.pressure_level", _unreadable, where=_EVERYWHERE),
+        everywhere("memory.pressure_level", _unreadable),
         InterfaceFile("cgroup.event_control", per_open=_write_event_control, where=_EVERYWHERE),
     ),
     memory_use.new_memory,

@@ -8,7 +8,7 @@ from typing import Final
 
 from fakecri.cgroupfs.controllers import memory_use
 from fakecri.cgroupfs.controllers.memory_use import EVENTS, MEMORY, Memory
-from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, Where, table
+from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, everywhere, table
 from fakecri.cgroupfs.interface.values import UNLIMITED, refuse, size, stripped
 
 _SWAP_EVENTS: Final = ("high", "max", "fail")
@@ -124,14 +124,14 @@ V2: Final = Controller(
         InterfaceFile("memory.max", lambda c: _text(of(c).limit_bytes), _write_max),
         InterfaceFile("memory.events", _events(local=False)),
         InterfaceFile("memory.events.local", _events(local=True)),
-        InterfaceFile("memory.stat", _read_stat, where=Where.EVERYWHERE),
-        InterfaceFile("memory.numa_stat", _read_nodes, where=Where.EVERYWHERE),
+        everywhere("memory.stat", _read_stat),
+        everywhere("memory.numa_stat", _read_nodes),
         InterfaceFile(
             "memory.oom.group",
             lambda c: f"{of(c).settings.get('memory.oom.group', 0)}\n",
             _write_group,
         ),
-        InterfaceFile("memory.reclaim", write=_write_reclaim, where=Where.EVERYWHERE),
+        everywhere("memory.reclaim", write=_write_reclaim),
         InterfaceFile("memory.swap.current", _zero_text("0\n")),
         _peak(_zero_text("0\n"), "memory.swap.peak"),
         _size_file("memory.swap.high", UNLIMITED),

@@ -109,6 +109,15 @@ class InterfaceFile:
         return (self.where is Where.ROOT) == (cgroup.parent is None)
 
 
+def everywhere(
+    name: str,
+    read: Callable[[Cgroup], str] | None = None,
+    write: Callable[[Cgroup, str], None] | None = None,
+) -> InterfaceFile:
+    """A kind of file that every directory has."""
+    return InterfaceFile(name, read, write, Where.EVERYWHERE)
+
+
 Files = dict[str, InterfaceFile]
 
 

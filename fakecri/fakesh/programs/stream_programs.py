@@ -12,7 +12,7 @@ from typing import Final
 
 from fakecri.fakesh.invocations.invocation import PIECE_BYTES, USAGE, Invocation, Program
 from fakecri.fakesh.programs.file_programs import operands
-from fakecri.fakesh.programs.text_programs import expression, failed, lines_of
+from fakecri.fakesh.programs.text_programs import expression, failed, lines_of, reading
 
 _COMMAND: Final = re.compile(r"(?:(\d+|\$)|/((?:\\.|[^/\\])*)/)?\s*([pdq]|s(.))")
 
@@ -44,19 +44,13 @@ def _sum(kind: str) -> Program:
 
 async def _base64(run: Invocation) -> int:
     letters, names = operands(run)
+    data = await _whole(run, names[0] if names else "-")
     try:
-        data = await _whole(run, names[0] if names else "-")
-        if "d" in letters:
-            await run.stdout.write(base64.b64decode(data))
-            return 0
+        made = base64.b64decode(data) if "d" in letters else base64.encodebytes(data)
     except binascii.Error:
         await run.err("base64: truncated input\n")
         return 1
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        return await failed(run, error)
-    await run.stdout.write(base64.encodebytes(data))
+    await run.stdout.write(made)
     return 0
 
 
@@ -64,14 +58,11 @@ async def _uniq(run: Invocation) -> int:
     """`uniq [-c] [-d] [-u] [FILE]`."""
     letters, names = operands(run)
     groups: list[tuple[bytes, int]] = []
-    try:
-        async for line in lines_of(run, names[:1]):
-            if groups and groups[-1][0] == line:
-                groups[-1] = (line, groups[-1][1] + 1)
-            else:
-                groups.append((line, 1))
-    except OSError as error:
-        return await failed(run, error)
+    async for line in lines_of(run, names[:1]):
+        if groups and groups[-1][0] == line:
+            groups[-1] = (line, groups[-1][1] + 1)
+        else:
+            groups.append((line, 1))
     for line, count in groups:
         if (count > 1 or "d" not in letters) and (count == 1 or "u" not in letters):
             await run.stdout.write((f"{count:7} ".encode() if "c" in letters else b"") + line)
@@ -82,14 +73,11 @@ def _each(change: Callable[[list[bytes]], list[bytes]]) -> Program:
     """A program that writes the lines that it reads otherwise."""
 
     async def program(run: Invocation) -> int:
-        try:
-            lines = [line async for line in lines_of(run, operands(run)[1])]
-        except OSError as error:
-            return await failed(run, error)
+        lines = [line async for line in lines_of(run, operands(run)[1])]
         await run.stdout.write(b"".join(change(lines)))
         return 0
 
-    return program
+    return reading(program)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,18 +179,13 @@ async def _sed(run: Invocation) -> int:
         await run.err(f"sed: the fake knows only the commands s, p, d, q; not {error}\n")
         return USAGE
     for group in [[name] for name in names] if "i" in letters else [names]:
-        try:
-            lines = [line async for line in lines_of(run, group)]
-            made = b"".join(_edited(lines, edits, quiet="n" in letters))
-            if "i" in letters:
-                run.files.open_for_writing(run.path(group[0]), name=group[0])
-                run.files.append(run.path(group[0]), made)
-            else:
-                await run.stdout.write(made)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            return await failed(run, error)
+        lines = [line async for line in lines_of(run, group)]
+        made = b"".join(_edited(lines, edits, quiet="n" in letters))
+        if "i" in letters:
+            run.files.open_for_writing(run.path(group[0]), name=group[0])
+            run.files.append(run.path(group[0]), made)
+        else:
+            await run.stdout.write(made)
     return 0
 
 
@@ -237,12 +220,12 @@ def _reversed(lines: list[bytes]) -> list[bytes]:
 
 
 STREAM_PROGRAMS: Final[Mapping[str, Program]] = {
-    "base64": _base64,
+    "base64": reading(_base64),
     "md5sum": _sum("md5"),
     "rev": _each(_reversed),
-    "sed": _sed,
+    "sed": reading(_sed),
     "sha1sum": _sum("sha1"),
     "sha256sum": _sum("sha256"),
     "tac": _each(lambda lines: lines[::-1]),
-    "uniq": _uniq,
+    "uniq": reading(_uniq),
 }

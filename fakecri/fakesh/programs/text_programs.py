@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,6 +36,20 @@ async def lines_of(run: Invocation, names: list[str]) -> AsyncIterator[bytes]:
 async def failed(run: Invocation, error: OSError, code: int = 1) -> int:
     await run.err(f"{run.command[0]}: {error.filename}: {error.strerror}\n")
     return code
+
+
+def reading(program: Callable[[Invocation], Awaitable[int]], code: int = 1) -> Program:
+    """The program, which ends with that code when a file cannot be read or written."""
+
+    async def told(run: Invocation) -> int:
+        try:
+            return await program(run)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            return await failed(run, error, code)
+
+    return told
 
 
 async def _knows(run: Invocation, letters: set[str], known: str) -> bool:
@@ -75,17 +89,12 @@ async def _grep(run: Invocation) -> int:
         await run.err(f"grep: bad regex '{words[0]}': {error}\n")
         return USAGE
     count = number = 0
-    try:
-        async for line in lines_of(run, words[1:]):
-            number += 1
-            found = [m[0] for m in pattern.finditer(line.rstrip(b"\n"))]
-            if bool(found) != ("v" in letters):
-                count += 1
-                await _tell(run=run, letters=letters, number=number, found=found, line=line)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        return await failed(run, error, USAGE)
+    async for line in lines_of(run, words[1:]):
+        number += 1
+        found = [m[0] for m in pattern.finditer(line.rstrip(b"\n"))]
+        if bool(found) != ("v" in letters):
+            count += 1
+            await _tell(run=run, letters=letters, number=number, found=found, line=line)
     if "c" in letters:
         await run.out(f"{count}\n")
     return int(not count)
@@ -150,13 +159,10 @@ async def _end_of(run: Invocation, *, first: bool) -> int:
         return 1
     kept: list[bytes] = []
     enough = first and not wanted.others and not wanted.of_bytes
-    try:
-        async for line in lines_of(run, wanted.names):
-            if enough and len(kept) == wanted.count:
-                break
-            kept.append(line)
-    except OSError as error:
-        return await failed(run, error)
+    async for line in lines_of(run, wanted.names):
+        if enough and len(kept) == wanted.count:
+            break
+        kept.append(line)
     data = b"".join(kept)
     parts = [data[i : i + 1] for i in range(len(data))] if wanted.of_bytes else kept
     await run.stdout.write(b"".join(_of_end(parts, wanted, first=first)))
@@ -174,10 +180,7 @@ async def _wc(run: Invocation) -> int:
     letters, names = operands(run)
     if not await _knows(run, letters, "lwc"):
         return 1
-    try:
-        data = b"".join([line async for line in lines_of(run, names)])
-    except OSError as error:
-        return await failed(run, error)
+    data = b"".join([line async for line in lines_of(run, names)])
     counts = {"l": data.count(b"\n"), "w": len(data.split()), "c": len(data)}
     shown = [str(number) for letter, number in counts.items() if not letters or letter in letters]
     await run.out(" ".join([*shown, *names]) + "\n")
@@ -188,10 +191,7 @@ async def _sort(run: Invocation) -> int:
     letters, names = operands(run)
     if not await _knows(run, letters, "nru"):
         return USAGE
-    try:
-        lines = [line.rstrip(b"\n") + b"\n" async for line in lines_of(run, names)]
-    except OSError as error:
-        return await failed(run, error)
+    lines = [line.rstrip(b"\n") + b"\n" async for line in lines_of(run, names)]
     lines = list(dict.fromkeys(lines)) if "u" in letters else lines
     lines.sort(key=_leading_number if "n" in letters else lambda line: (0, line))
     await run.stdout.write(b"".join(reversed(lines) if "r" in letters else lines))
@@ -216,15 +216,10 @@ async def _cut(run: Invocation) -> int:
     if not number.isdecimal() or not int(number[:9]) or len(sign) != 1:
         await run.err("cut: the fake knows only: -d CHARACTER -f NUMBER\n")
         return USAGE
-    try:
-        async for line in lines_of(run, names):
-            fields = line.rstrip(b"\n").split(sign.encode())
-            at = int(number[:9]) - 1 if len(fields) > 1 else 0
-            await run.stdout.write((fields[at] if at < len(fields) else b"") + b"\n")
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        return await failed(run, error)
+    async for line in lines_of(run, names):
+        fields = line.rstrip(b"\n").split(sign.encode())
+        at = int(number[:9]) - 1 if len(fields) > 1 else 0
+        await run.stdout.write((fields[at] if at < len(fields) else b"") + b"\n")
     return 0
 
 
@@ -257,10 +252,7 @@ def _characters(word: str) -> bytes:
 async def _tee(run: Invocation) -> int:
     letters, names = operands(run)
     outputs = [run.stdout]
-    try:
-        outputs += [opened_for_writing(run, name, append="a" in letters) for name in names]
-    except OSError as error:
-        return await failed(run, error)
+    outputs += [opened_for_writing(run, name, append="a" in letters) for name in names]
     while data := await run.stdin.read(PIECE_BYTES):
         for output in outputs:
             await output.write(data)
@@ -268,12 +260,12 @@ async def _tee(run: Invocation) -> int:
 
 
 TEXT_PROGRAMS: Final[Mapping[str, Program]] = {
-    "cut": _cut,
-    "grep": _grep,
-    "head": _head,
-    "sort": _sort,
-    "tail": _tail,
-    "tee": _tee,
+    "cut": reading(_cut),
+    "grep": reading(_grep, USAGE),
+    "head": reading(_head),
+    "sort": reading(_sort),
+    "tail": reading(_tail),
+    "tee": reading(_tee),
     "tr": _tr,
-    "wc": _wc,
+    "wc": reading(_wc),
 }

@@ -6,6 +6,7 @@ methods only look. Subclasses add the rules of one resource.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from kubeobjects.causes import Cause
@@ -58,14 +59,12 @@ class Strategy:
     def set_times(self, new: Object, old: Object, now: str) -> None:
         """Set the times in a changed object that the server sets, to `now`."""
 
-    def validate_create(self, obj: Object) -> list[Cause]:
+    def validate_create(self, obj: Object) -> Iterator[Cause]:
         """The wrong fields of a new object."""
         metadata = obj["metadata"]
-        return [
-            *name_causes(metadata, self.name_rule),
-            *metadata_causes(metadata),
-            *finalizer_causes(metadata, core=self._strict(obj)),
-        ]
+        yield from name_causes(metadata, self.name_rule)
+        yield from metadata_causes(metadata)
+        yield from finalizer_causes(metadata, core=self._strict(obj))
 
     def name_rule(self, name: str) -> list[str]:
         """What is wrong with a name."""
@@ -84,20 +83,19 @@ class Strategy:
         else:
             new.pop("status", None)
 
-    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object, subresource: str) -> Iterator[Cause]:
         """The fields of a changed object that are wrong, or may not change so."""
-        causes = new_finalizer_causes(new["metadata"], old["metadata"])
+        yield from new_finalizer_causes(new["metadata"], old["metadata"])
         looks = min(self.looks, 3) if subresource else self.looks
-        wrong = metadata_causes(new["metadata"])
-        finalizers = finalizer_causes(new["metadata"], core=self._strict(new))
+        wrong = list(metadata_causes(new["metadata"]))
+        finalizers = list(finalizer_causes(new["metadata"], core=self._strict(new)))
         first = min(looks, 3)  # the look from which on finalizers are looked at, too
         for look in range(1, looks + 1):
-            causes += wrong
+            yield from wrong
             if look < first:
-                causes += server_owned_causes(new["metadata"], old["metadata"])
+                yield from server_owned_causes(new["metadata"], old["metadata"])
             else:
-                causes += finalizers
-        return causes
+                yield from finalizers
 
     def delete_grace_s(self, obj: Object, asked_s: int | None) -> int:
         """The grace period of a delete that asks for `asked_s` seconds (None: it names none); 0:

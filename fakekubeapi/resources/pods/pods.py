@@ -8,6 +8,7 @@ period of 0 (STAT-030); a pod that is unbound or has ended goes at once.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from fakekubeapi.bodies import copy_json
@@ -47,13 +48,8 @@ class PodStrategy(Strategy):
         "spec.preemptionPolicy",
     )
     field_labels: ClassVar[tuple[str, ...]] = (
-        "spec.nodeName",
-        "spec.restartPolicy",
-        "spec.schedulerName",
-        "spec.serviceAccountName",
-        "spec.hostNetwork",
-        "status.phase",
-        "status.podIP",
+        *("spec.nodeName", "spec.restartPolicy", "spec.schedulerName"),
+        *("spec.serviceAccountName", "spec.hostNetwork", "status.phase", "status.podIP"),
         "status.nominatedNodeName",
     )
 
@@ -67,8 +63,8 @@ class PodStrategy(Strategy):
         if obj["spec"].get("schedulingGates"):
             obj["status"]["conditions"] = [dict(_GATED)]
 
-    def validate_create(self, obj: Object) -> list[Cause]:
-        return pods.pod_causes(obj, static=False)
+    def validate_create(self, obj: Object) -> Iterator[Cause]:
+        yield from pods.pod_causes(obj, static=False)
 
     def set_times(self, new: Object, old: Object, now: str) -> None:
         for condition in (new.get("status") or {}).get("conditions") or () if not old else ():
@@ -105,19 +101,19 @@ class PodStrategy(Strategy):
             pods.default_pod(new)
             admit_pod(new)
 
-    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
-        causes = super().validate_update(new, old, subresource)
-        causes += [*pods.spec_causes(new, static=False), *mirror_causes(new, old)]
-        causes += pods.special_annotation_causes(new)  # an update tells them twice
+    def validate_update(self, new: Object, old: Object, subresource: str) -> Iterator[Cause]:
+        yield from super().validate_update(new, old, subresource)
+        yield from pods.spec_causes(new, static=False)
+        yield from mirror_causes(new, old)
+        yield from pods.special_annotation_causes(new)  # an update tells them twice
         if subresource == "":
-            causes += spec_causes(new["spec"], old["spec"])
+            yield from spec_causes(new["spec"], old["spec"])
         if subresource == "status":
-            causes += qos_causes(new["status"], old.get("status") or {})
+            yield from qos_causes(new["status"], old.get("status") or {})
         if subresource == "ephemeralcontainers":
-            causes += ephemeral_causes(new["spec"], old["spec"])
+            yield from ephemeral_causes(new["spec"], old["spec"])
         if subresource == "resize":
-            causes += resize_causes(new, old)
-        return causes
+            yield from resize_causes(new, old)
 
     def delete_grace_s(self, obj: Object, asked_s: int | None) -> int:
         spec = obj.get("spec") or {}

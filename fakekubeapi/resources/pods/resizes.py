@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from kubeobjects import pods
@@ -11,24 +12,22 @@ Object = dict[str, Any]
 _RESIZABLE: Final = ("cpu", "memory")
 
 
-def resize_causes(new: Object, old: Object) -> list[Cause]:
+def resize_causes(new: Object, old: Object) -> Iterator[Cause]:
     """What is wrong if `old` is resized to `new`: the QoS class stays, no amount is removed, and
     of the containers' resources cpu and memory alone change."""
-    causes: list[Cause] = []
     if pods.qos_class(new["spec"]) != pods.qos_class(old["spec"]):
         old_class = (new.get("status") or {}).get("qosClass", "")
         text = "Pod QOS Class may not change as a result of resizing"
-        causes.append(invalid_value("spec", old_class, text))
+        yield invalid_value("spec", old_class, text)
     pairs = list(_pairs(new["spec"], old["spec"]))
     for path, new_resources, was in pairs:
         for group in ("requests", "limits"):
             if set(was.get(group) or ()) - set(new_resources.get(group) or ()):
                 text = f"resource {group} cannot be removed"
-                causes.append(forbidden_field(f"{path}.{group}", text))
+                yield forbidden_field(f"{path}.{group}", text)
     for _, new_resources, was in pairs:
         if _others(new_resources) != _others(was):
-            causes.append(forbidden_field("spec", "only cpu and memory resources are mutable"))
-    return causes
+            yield forbidden_field("spec", "only cpu and memory resources are mutable")
 
 
 def _pairs(new: Object, old: Object) -> list[tuple[str, Object, Object]]:

@@ -6,13 +6,14 @@ ValidatePodEphemeralContainersUpdate.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from fakekubeapi.bodies import copy_json
 from kubeobjects import pods
-from kubeobjects.causes import Cause, forbidden_field, invalid_value, required
+from kubeobjects.causes import Cause, forbidden_field, invalid_value
 from kubeobjects.pods.annotations import MIRROR
-from kubeobjects.pods.common.checks import MAX_SECONDS, between
+from kubeobjects.pods.common.checks import MAX_SECONDS, between, needed
 
 Object = dict[str, Any]
 _UPDATABLE: Final = (
@@ -22,65 +23,55 @@ _UPDATABLE: Final = (
 )
 
 
-def spec_causes(new: Object, old: Object) -> list[Cause]:
+def spec_causes(new: Object, old: Object) -> Iterator[Cause]:
     """What is wrong with a change of a pod's spec by a request to the pod itself."""
-    changed = _count_causes(new, old)
-    if changed:
-        return changed
-    causes = _updatable_causes(new) + _toleration_causes(new, old) + _gate_causes(new, old)
+    for group in ("containers", "initContainers"):
+        if len(new.get(group) or ()) != len(old.get(group) or ()):
+            text = "pod updates may not add or remove containers"
+            yield forbidden_field(f"spec.{group}", text)
+            return
+    yield from _updatable_causes(new)
+    yield from _toleration_causes(new, old)
+    yield from _gate_causes(new, old)
     if not _change_allowed(new, old):
         text = f"pod updates may not change fields other than {_UPDATABLE}"
-        causes.append(forbidden_field("spec", text))
-    return causes
+        yield forbidden_field("spec", text)
 
 
-def _updatable_causes(spec: Object) -> list[Cause]:
+def _updatable_causes(spec: Object) -> Iterator[Cause]:
     """What is wrong with images and deadline, which an update may change: they are looked at once
     more."""
-    causes: list[Cause] = []
     for group in ("containers", "initContainers"):
         for i, container in enumerate(spec.get(group) or []):
             path = f"spec.{group}[{i}]"
-            causes += [] if container.get("image") else [required(f"{path}.image")]
-            causes += pods.image_space_causes(container, path)
+            yield from needed(container, "image", path)
+            yield from pods.image_space_causes(container, path)
     deadline_s = spec.get("activeDeadlineSeconds")
-    return [*causes, *between(deadline_s, "spec.activeDeadlineSeconds", 0, MAX_SECONDS)]
+    yield from between(deadline_s, "spec.activeDeadlineSeconds", 0, MAX_SECONDS)
 
 
-def mirror_causes(new: Object, old: Object) -> list[Cause]:
+def mirror_causes(new: Object, old: Object) -> Iterator[Cause]:
     """What is wrong if an update adds, changes or removes the mirror annotation (MIRR-027)."""
     was = (old["metadata"].get("annotations") or {}).get(MIRROR)
     new_mirror = (new["metadata"].get("annotations") or {}).get(MIRROR)
     if was == new_mirror:
-        return []
+        return
     verb = "add" if was is None else "remove" if new_mirror is None else "update"
     field = f"metadata.annotations[{MIRROR}]"
-    return [forbidden_field(field, f"may not {verb} mirror pod annotation")]
+    yield forbidden_field(field, f"may not {verb} mirror pod annotation")
 
 
-def _count_causes(new: Object, old: Object) -> list[Cause]:
-    """What is wrong if an update adds or removes containers."""
-    text = "pod updates may not add or remove containers"
-    return [
-        forbidden_field(f"spec.{group}", text)
-        for group in ("containers", "initContainers")
-        if len(new.get(group) or ()) != len(old.get(group) or ())
-    ][:1]
-
-
-def ephemeral_causes(new: Object, old: Object) -> list[Cause]:
+def ephemeral_causes(new: Object, old: Object) -> Iterator[Cause]:
     """What is wrong if an update changes or removes ephemeral containers; it may only add some."""
     by_name = {
         container.get("name"): container for container in new.get("ephemeralContainers") or []
     }
-    causes = []
     for container in old.get("ephemeralContainers") or []:
         name = container["name"]
         if by_name.get(name) != container:
             verb = "changed" if name in by_name else "removed"
             text = f'existing ephemeral containers "{name}" may not be {verb}\n'
-            causes.append(forbidden_field("spec.ephemeralContainers", text))
-    return causes
+            yield forbidden_field("spec.ephemeralContainers", text)
 
 
 def _change_allowed(new: Object, old: Object) -> bool:
@@ -107,7 +98,7 @@ def _deadline_allowed(new: Object, old: Object) -> bool:
     return was is None or bool(new["activeDeadlineSeconds"] <= was)
 
 
-def _toleration_causes(new: Object, old: Object) -> list[Cause]:
+def _toleration_causes(new: Object, old: Object) -> Iterator[Cause]:
     """What is wrong if an update changes or removes tolerations; it may add some, and change how
     long others last."""
 
@@ -117,28 +108,28 @@ def _toleration_causes(new: Object, old: Object) -> list[Cause]:
 
     new_ones = lasting(new)
     if all(t in new_ones for t in lasting(old)):
-        return [*pods.toleration_causes(new.get("tolerations") or [], "spec.tolerations")]
+        yield from pods.toleration_causes(new.get("tolerations") or [], "spec.tolerations")
+        return
     text = "existing toleration can not be modified except its tolerationSeconds"
-    return [forbidden_field("spec.tolerations", text)]
+    yield forbidden_field("spec.tolerations", text)
 
 
-def _gate_causes(new: Object, old: Object) -> list[Cause]:
+def _gate_causes(new: Object, old: Object) -> Iterator[Cause]:
     """What is wrong if an update adds scheduling gates; it may only remove some."""
     had = {gate.get("name") for gate in old.get("schedulingGates") or []}
     text = "only deletion is allowed, but found new scheduling gate '{}'"
-    return [
-        forbidden_field(f"spec.schedulingGates[{i}].name", text.format(gate.get("name")))
-        for i, gate in enumerate(new.get("schedulingGates") or [])
-        if gate.get("name") not in had
-    ]
+    for i, gate in enumerate(new.get("schedulingGates") or []):
+        if gate.get("name") not in had:
+            name = f"spec.schedulingGates[{i}].name"
+            yield forbidden_field(name, text.format(gate.get("name")))
 
 
-def qos_causes(new: Object, old: Object) -> list[Cause]:
+def qos_causes(new: Object, old: Object) -> Iterator[Cause]:
     """What is wrong if a status changes the QoS class."""
     new_class = new.get("qosClass")
     if new_class == old.get("qosClass", new_class):
-        return []
-    return [invalid_value("status.qosClass", new_class, "field is immutable")]
+        return
+    yield invalid_value("status.qosClass", new_class, "field is immutable")
 
 
 def _take(masked: Object, old: Object, field: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import zlib
+from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from fakekubeapi.resources.common.strategy import Object, Strategy
@@ -24,12 +25,13 @@ from kubeobjects.causes import (
     Cause,
     duplicate,
     forbidden_field,
+    invalid_texts,
     invalid_value,
     required,
     shown,
-    unsupported_value,
 )
 from kubeobjects.names import label_problems
+from kubeobjects.pods.common.checks import needed, optional_word, port_number
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _POLICIES: Final = ("Cluster", "Local")
@@ -73,23 +75,27 @@ class ServiceStrategy(Strategy):
         if spec["type"] in WITH_PORTS and was["type"] in WITH_PORTS:
             _keep_node_ports(spec, was)
 
-    def validate_create(self, obj: Object) -> list[Cause]:
-        if address := _address_causes(obj["spec"]):
-            return address  # addresses are chosen before all else is looked at
-        return [*super().validate_create(obj), *_causes(obj["spec"])]
+    def validate_create(self, obj: Object) -> Iterator[Cause]:
+        if address := list(_address_causes(obj["spec"])):
+            yield from address  # addresses are chosen before all else is looked at
+            return
+        yield from super().validate_create(obj)
+        yield from _causes(obj["spec"])
 
-    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
-        causes = super().validate_update(new, old, subresource)
-        if subresource:
-            return causes
+    def validate_update(self, new: Object, old: Object, subresource: str) -> Iterator[Cause]:
         was, ip = old["spec"].get("clusterIP"), new["spec"].get("clusterIP")
         external = new["spec"]["type"] == "ExternalName"
-        if ip and ip not in ("None", was) and not external and not _is_address(ip):
-            return _address_causes(new["spec"])  # addresses are read before all else
+        is_new = not subresource and ip and ip not in ("None", was) and not external
+        if is_new and not _is_address(ip):
+            yield from _address_causes(new["spec"])  # addresses are read before all else
+            return
+        yield from super().validate_update(new, old, subresource)
+        if subresource:
+            return
         if was and ip != was and new["spec"]["type"] != "ExternalName":
             text = "may not change once set"
-            causes.append(invalid_value("spec.clusterIPs[0]", [ip], text))
-        return [*causes, *_causes(new["spec"])]
+            yield invalid_value("spec.clusterIPs[0]", [ip], text)
+        yield from _causes(new["spec"])
 
 
 def _is_address(text: str) -> bool:
@@ -161,36 +167,30 @@ _PORT: Final = {
 """A port as messages show it."""
 
 
-def _family_causes(spec: dict[str, Any]) -> list[Cause]:
-    families = spec.get("ipFamilies") or ["IPv4"]
-    if families[0] == "IPv4":
-        return []
-    text = "not configured on this cluster"
-    return [invalid_value("spec.ipFamilies[0]", families[0], text)]
-
-
-def _address_causes(spec: dict[str, Any]) -> list[Cause]:
+def _address_causes(spec: dict[str, Any]) -> Iterator[Cause]:
     """What is wrong with an address or family that was asked for; the first that cannot be given
     is all that is said."""
     if spec["type"] == "ExternalName":
-        return []
-    if family := _family_causes(spec):
-        return family
+        return
+    families = spec.get("ipFamilies") or ["IPv4"]
+    if families[0] != "IPv4":
+        yield invalid_value("spec.ipFamilies[0]", families[0], "not configured on this cluster")
+        return
     address = spec.get("clusterIP", "")
     if address in ("", "None"):
-        return []
+        return
     if not _is_address(address):
-        return [invalid_value("spec.clusterIPs[0]", address, IP_RULE)]
+        yield invalid_value("spec.clusterIPs[0]", address, IP_RULE)
+        return
     if ipaddress.ip_address(address) not in _RANGE:
         text = (
             f"failed to allocate IP {address}: the provided network does not match the current "
             "range"
         )
-        return [invalid_value("spec.clusterIPs", [address], text)]
-    return []
+        yield invalid_value("spec.clusterIPs", [address], text)
 
 
-def _external_causes(spec: dict[str, Any]) -> list[Cause]:
+def _external_causes(spec: dict[str, Any]) -> Iterator[Cause]:
     """What is wrong with a service that is only a name: it has no addresses."""
     addressed = bool(spec.get("clusterIPs") or spec.get("clusterIP"))
     is_set_of = {
@@ -199,89 +199,74 @@ def _external_causes(spec: dict[str, Any]) -> list[Cause]:
         "ipFamilyPolicy": spec.get("ipFamilyPolicy") is not None,
     }
     text = "may not be set for ExternalName services"
-    causes = [forbidden_field(f"spec.{name}", text) for name, is_set in is_set_of.items() if is_set]
-    if not spec.get("externalName"):
-        causes.append(required("spec.externalName"))
-    return causes
+    for name, is_set in is_set_of.items():
+        if is_set:
+            yield forbidden_field(f"spec.{name}", text)
+    yield from needed(spec, "externalName", "spec")
 
 
-def _causes(spec: dict[str, Any]) -> list[Cause]:
-    causes = _address_causes(spec)
+def _causes(spec: dict[str, Any]) -> Iterator[Cause]:
+    yield from _address_causes(spec)
     kind, ports = spec["type"], spec.get("ports") or []
     if not ports and spec.get("clusterIP") != "None" and kind != "ExternalName":
-        causes.append(required("spec.ports"))
+        yield required("spec.ports")
     if spec.get("clusterIP") == "None" and kind in WITH_PORTS:
         text = f"may not be set to 'None' for {kind} services"
-        causes.append(invalid_value("spec.clusterIPs[0]", "None", text))
+        yield invalid_value("spec.clusterIPs[0]", "None", text)
     if kind == "ExternalName":
-        causes += _external_causes(spec)
+        yield from _external_causes(spec)
     names: set[str] = set()
     for i, port in enumerate(ports):
-        causes += _port_causes(port, f"spec.ports[{i}]", names, named=len(ports) > 1)
-    if spec["sessionAffinity"] not in _AFFINITIES:
-        affinity = spec["sessionAffinity"]
-        causes.append(unsupported_value("spec.sessionAffinity", affinity, _AFFINITIES))
-    if kind not in _TYPES:
-        causes.append(unsupported_value("spec.type", kind, _TYPES))
-    return [*causes, *_type_causes(spec), *_duplicate_ports(ports), *_policy_causes(spec)]
+        yield from _port_causes(port, f"spec.ports[{i}]", names, named=len(ports) > 1)
+    yield from optional_word(spec["sessionAffinity"], "spec.sessionAffinity", _AFFINITIES)
+    yield from optional_word(kind, "spec.type", _TYPES)
+    yield from _type_causes(spec)
+    yield from _duplicate_ports(ports)
+    yield from _policy_causes(spec)
 
 
-def _type_causes(spec: dict[str, Any]) -> list[Cause]:
+def _type_causes(spec: dict[str, Any]) -> Iterator[Cause]:
     """What is wrong with the ports of a service that is not reached from outside."""
     text = "may not be used when `type` is 'ClusterIP'"
-    return [
-        forbidden_field(f"spec.ports[{i}].nodePort", text)
-        for i, port in enumerate(spec.get("ports") or ())
-        if spec["type"] == "ClusterIP" and port.get("nodePort")
-    ]
+    for i, port in enumerate(spec.get("ports") or ()):
+        if spec["type"] == "ClusterIP" and port.get("nodePort"):
+            yield forbidden_field(f"spec.ports[{i}].nodePort", text)
 
 
-def _policy_causes(spec: dict[str, Any]) -> list[Cause]:
+def _policy_causes(spec: dict[str, Any]) -> Iterator[Cause]:
     """What is wrong with what a service says of load balancers and of the way of its traffic."""
-    causes: list[Cause] = []
     if "allocateLoadBalancerNodePorts" in spec and spec["type"] != "LoadBalancer":
         text = "may only be used when `type` is 'LoadBalancer'"
-        causes.append(forbidden_field("spec.allocateLoadBalancerNodePorts", text))
+        yield forbidden_field("spec.allocateLoadBalancerNodePorts", text)
     outside, inside = (spec.get(f"{side}TrafficPolicy") for side in ("external", "internal"))
     if outside and not is_external(spec):
         text = "may only be set for externally-accessible services"
-        causes.append(invalid_value("spec.externalTrafficPolicy", outside, text))
-    elif outside is not None and outside not in _POLICIES:
-        causes.append(unsupported_value("spec.externalTrafficPolicy", outside, _POLICIES))
-    if inside is not None and inside not in _POLICIES:
-        causes.append(unsupported_value("spec.internalTrafficPolicy", inside, _POLICIES))
-    return causes
+        yield invalid_value("spec.externalTrafficPolicy", outside, text)
+    else:
+        yield from optional_word(outside, "spec.externalTrafficPolicy", _POLICIES)
+    yield from optional_word(inside, "spec.internalTrafficPolicy", _POLICIES)
 
 
-def _port_causes(port: Object, path: str, names: set[str], *, named: bool) -> list[Cause]:
-    causes: list[Cause] = []
+def _port_causes(port: Object, path: str, names: set[str], *, named: bool) -> Iterator[Cause]:
     name = port.get("name", "")
     if not name and named:
-        causes.append(required(f"{path}.name"))
+        yield required(f"{path}.name")
     if name:
-        causes += [invalid_value(f"{path}.name", name, text) for text in label_problems(name)]
+        yield from invalid_texts(f"{path}.name", name, label_problems(name))
         if name in names:
-            causes.append(duplicate(f"{path}.name", name))
+            yield duplicate(f"{path}.name", name)
         names.add(name)
-    if not 0 < port["port"] <= 65535:
-        text = "must be between 1 and 65535, inclusive"
-        causes.append(invalid_value(f"{path}.port", port["port"], text))
-    if port["protocol"] not in _PROTOCOLS:
-        causes.append(unsupported_value(f"{path}.protocol", port["protocol"], _PROTOCOLS))
-    target = port["targetPort"]
-    if isinstance(target, int) and not 0 < target <= 65535:
-        text = "must be between 1 and 65535, inclusive"
-        causes.append(invalid_value(f"{path}.targetPort", target, text))
-    return causes
+    yield from port_number(port["port"], f"{path}.port")
+    yield from optional_word(port["protocol"], f"{path}.protocol", _PROTOCOLS)
+    if isinstance(port["targetPort"], int):
+        yield from port_number(port["targetPort"], f"{path}.targetPort")
 
 
-def _duplicate_ports(ports: list[Object]) -> list[Cause]:
-    causes: list[Cause] = []
+def _duplicate_ports(ports: list[Object]) -> Iterator[Cause]:
     pairs_seen: set[tuple[int, str]] = set()
     for i, port in enumerate(ports):
         key = (port["port"], port["protocol"])
         if key in pairs_seen:
             message = f"Duplicate value: {shown(dict(_PORT, Protocol=key[1], Port=key[0]))}"
-            causes.append(Cause(f"spec.ports[{i}]", message, "FieldValueDuplicate"))
+            yield Cause(f"spec.ports[{i}]", message, "FieldValueDuplicate")
         pairs_seen.add(key)
-    return causes

@@ -6,6 +6,7 @@ Upstream: pkg/apis/storage/validation, pkg/registry/storage/volumeattachment.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from fakekubeapi.bodies import copy_json
@@ -13,10 +14,18 @@ from fakekubeapi.resources.common.go_spelling import attachment_spec
 from fakekubeapi.resources.common.strategy import Object
 from fakekubeapi.resources.storage.drivers import CheckedAnewStrategy
 from fakekubeapi.resources.storage.volumes import access_mode_causes, source_causes
-from kubeobjects.causes import Cause, forbidden_field, invalid_value, required, too_long
+from kubeobjects.causes import (
+    Cause,
+    forbidden_field,
+    invalid_texts,
+    invalid_value,
+    required,
+    too_long,
+)
 from kubeobjects.csi_sources import driver_name_causes
 from kubeobjects.metadata import IMMUTABLE
 from kubeobjects.names import subdomain_problems
+from kubeobjects.pods.common.checks import between
 
 _MAX_METADATA: Final = 256 * 1024
 _MAX_MESSAGE: Final = 1024
@@ -44,14 +53,14 @@ class AttachmentStrategy(CheckedAnewStrategy):
             if field in old["metadata"]:
                 new["metadata"][field] = copy_json(old["metadata"][field])
 
-    def validate_create(self, obj: Object) -> list[Cause]:
-        return [*super().validate_create(obj), *_causes(obj)]
+    def validate_create(self, obj: Object) -> Iterator[Cause]:
+        yield from super().validate_create(obj)
+        yield from _causes(obj)
 
-    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
-        causes = super().validate_update(new, old, subresource)
+    def validate_update(self, new: Object, old: Object, subresource: str) -> Iterator[Cause]:
+        yield from super().validate_update(new, old, subresource)
         if new["spec"] != old["spec"]:
-            causes.append(invalid_value("spec", attachment_spec(new["spec"]), IMMUTABLE))
-        return causes
+            yield invalid_value("spec", attachment_spec(new["spec"]), IMMUTABLE)
 
 
 def _complete(source: dict[str, Any]) -> None:
@@ -60,68 +69,69 @@ def _complete(source: dict[str, Any]) -> None:
         host_path.setdefault("type", "")
 
 
-def _causes(obj: Object) -> list[Cause]:
+def _causes(obj: Object) -> Iterator[Cause]:
     spec = obj["spec"]
     source, node = spec["source"], spec["nodeName"]
-    causes = driver_name_causes(spec["attacher"], "spec.attacher")
-    causes += _source_causes(source)
-    causes += [invalid_value("spec.nodeName", node, text) for text in subdomain_problems(node)]
-    causes += _status_causes(obj["status"])
+    yield from driver_name_causes(spec["attacher"], "spec.attacher")
+    yield from _source_causes(source)
+    yield from invalid_texts("spec.nodeName", node, subdomain_problems(node))
+    yield from _status_causes(obj["status"])
     name = source.get("persistentVolumeName")
-    for text in subdomain_problems(name) if name is not None else ():
-        causes.append(invalid_value("spec.source.persistentVolumeName", name, text))
-    return causes
+    if name is not None:
+        field = "spec.source.persistentVolumeName"
+        yield from invalid_texts(field, name, subdomain_problems(name))
 
 
-def _source_causes(source: dict[str, Any]) -> list[Cause]:
+def _source_causes(source: dict[str, Any]) -> Iterator[Cause]:
     name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
     if name is None and inline is None:
-        return [required("spec.source", _ONE_SOURCE)]
+        yield required("spec.source", _ONE_SOURCE)
+        return
     if inline is None:
         text = "must specify non empty persistentVolumeName"
-        return [] if name else [required("spec.source.persistentVolumeName", text)]
-    if name is not None:
-        return [forbidden_field("spec.source", _ONE_SOURCE)]
-    return _inline_causes(inline, "spec.source.inlineVolumeSpec")
+        if not name:
+            yield required("spec.source.persistentVolumeName", text)
+    elif name is not None:
+        yield forbidden_field("spec.source", _ONE_SOURCE)
+    else:
+        yield from _inline_causes(inline, "spec.source.inlineVolumeSpec")
 
 
-def _inline_causes(spec: dict[str, Any], path: str) -> list[Cause]:
+def _inline_causes(spec: dict[str, Any], path: str) -> Iterator[Cause]:
     """Causes for a volume given in the attachment itself: it must be one of CSI, with few
     fields."""
 
-    def unwanted(field: str) -> list[Cause]:
+    def unwanted(field: str) -> Iterator[Cause]:
         text = f"may not be specified {_IN_CONTEXT}"
-        return [forbidden_field(f"{path}.{field}", text)] if spec.get(field) else []
+        if spec.get(field):
+            yield forbidden_field(f"{path}.{field}", text)
 
-    def only(field: str, value: str, text: str) -> list[Cause]:
-        wrong = spec.get(field, value) != value
-        return [forbidden_field(f"{path}.{field}", f"{text} {value} {_IN_CONTEXT}")] * wrong
+    def only(field: str, value: str, text: str) -> Iterator[Cause]:
+        if spec.get(field, value) != value:
+            yield forbidden_field(f"{path}.{field}", f"{text} {value} {_IN_CONTEXT}")
 
-    causes = [*unwanted("claimRef"), *unwanted("capacity")]
+    yield from unwanted("claimRef")
+    yield from unwanted("capacity")
     if spec.get("csi") is None:
-        causes.append(required(f"{path}.csi", f"has to be specified {_IN_CONTEXT}"))
-    causes += access_mode_causes(spec, path)
-    causes += only("persistentVolumeReclaimPolicy", "Retain", "may only be")
+        yield required(f"{path}.csi", f"has to be specified {_IN_CONTEXT}")
+    yield from access_mode_causes(spec, path)
+    yield from only("persistentVolumeReclaimPolicy", "Retain", "may only be")
     if spec.get("nodeAffinity") is not None:
         text = f"may not be specified {_IN_CONTEXT}"
-        causes.append(forbidden_field(f"{path}.nodeAffinity", text))
-    causes += source_causes(spec, path)
-    causes += unwanted("storageClassName")
-    return causes + only("volumeMode", "Filesystem", "may not specify volumeMode other than")
+        yield forbidden_field(f"{path}.nodeAffinity", text)
+    yield from source_causes(spec, path)
+    yield from unwanted("storageClassName")
+    yield from only("volumeMode", "Filesystem", "may not specify volumeMode other than")
 
 
-def _status_causes(status: dict[str, Any]) -> list[Cause]:
-    causes: list[Cause] = []
+def _status_causes(status: dict[str, Any]) -> Iterator[Cause]:
     metadata = status.get("attachmentMetadata") or {}
     size = sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items())
     if size > _MAX_METADATA:
-        causes.append(too_long("status.attachmentMetadata", _MAX_METADATA))
+        yield too_long("status.attachmentMetadata", _MAX_METADATA)
     for field in ("attachError", "detachError"):
         error, path = status.get(field) or {}, f"status.{field}"
         if len(error.get("message", "").encode()) > _MAX_MESSAGE:
-            causes.append(too_long(f"{path}.message", _MAX_METADATA))
+            yield too_long(f"{path}.message", _MAX_METADATA)
         code = error.get("errorCode")
-        if code is not None and code < 0:
-            text = "must be between 0 and 2147483647, inclusive"
-            causes.append(invalid_value(f"{path}.errorCode", code, text))
-    return causes
+        yield from between(code, f"{path}.errorCode", 0, (1 << 31) - 1)

@@ -3,18 +3,24 @@ the amount of storage may grow."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from fakekubeapi.resources.common.go_spelling import claims_differ
 from fakekubeapi.resources.common.strategy import Object, Strategy
-from kubeobjects.causes import Cause, forbidden_field, invalid_value, unsupported_value
+from kubeobjects.causes import (
+    Cause,
+    forbidden_field,
+    invalid_texts,
+    invalid_value,
+    unsupported_value,
+)
 from kubeobjects.claims import claim_spec_causes
 from kubeobjects.names import qualified_name_problems
 from kubeobjects.quantity import NANO, parse_nano
 from kubeobjects.resource_names import is_native
 
 _PROTECTION: Final = "kubernetes.io/pvc-protection"
-_NO_AMOUNT: Final = "must be a valid resource quantity"
 _RESIZE_STATES: Final = (
     *("ControllerResizeInProgress", "ControllerResizeInfeasible"),
     *("NodeResizeInProgress", "NodeResizeInfeasible", "NodeResizePending"),
@@ -46,20 +52,22 @@ class ClaimStrategy(Strategy):
         new["spec"].setdefault("volumeMode", "Filesystem")
         new.setdefault("status", {}).setdefault("phase", "Pending")
 
-    def validate_create(self, obj: Object) -> list[Cause]:
-        return [*super().validate_create(obj), *claim_spec_causes(obj["spec"], "spec")]
+    def validate_create(self, obj: Object) -> Iterator[Cause]:
+        yield from super().validate_create(obj)
+        yield from claim_spec_causes(obj["spec"], "spec")
 
-    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
-        causes = super().validate_update(new, old, subresource)
+    def validate_update(self, new: Object, old: Object, subresource: str) -> Iterator[Cause]:
+        yield from super().validate_update(new, old, subresource)
         if subresource:
-            return [*causes, *_status_causes(new["status"])]
-        return [*causes, *claim_spec_causes(new["spec"], "spec"), *_change_causes(new, old)]
+            yield from _status_causes(new["status"])
+            return
+        yield from claim_spec_causes(new["spec"], "spec")
+        yield from _change_causes(new, old)
 
 
-def _change_causes(new: Object, old: Object) -> list[Cause]:
+def _change_causes(new: Object, old: Object) -> Iterator[Cause]:
     """What is wrong with how the spec changed. The volume and the class may be named later; a bound
     claim may want more, or less again than before, but not less than it has."""
-    causes: list[Cause] = []
     was, spec = dict(old["spec"]), dict(new["spec"])
     for late in ("volumeName", "storageClassName"):
         if late not in was and late in spec:
@@ -70,16 +78,15 @@ def _change_causes(new: Object, old: Object) -> list[Cause]:
         if "volumeAttributesClassName" in was:
             spec["volumeAttributesClassName"] = was["volumeAttributesClassName"]
     if _comparable(spec) != _comparable(was):
-        causes.append(forbidden_field("spec", f"{_UNCHANGEABLE}\n{claims_differ(was, spec)}"))
+        yield forbidden_field("spec", f"{_UNCHANGEABLE}\n{claims_differ(was, spec)}")
     wish, before = parse_nano(_wish(new["spec"])), parse_nano(_wish(old["spec"]))
     has = parse_nano((old["status"].get("capacity") or {}).get("storage", "0"))
     if wish < before and wish <= has:
         text = "field can not be less than status.capacity"
-        causes.append(forbidden_field("spec.resources.requests.storage", text))
+        yield forbidden_field("spec.resources.requests.storage", text)
     mode = new["spec"].get("volumeMode")
     if mode != old["spec"].get("volumeMode"):
-        causes.append(invalid_value("volumeMode", mode, "field is immutable"))
-    return causes
+        yield invalid_value("volumeMode", mode, "field is immutable")
 
 
 def _comparable(spec: dict[str, Any]) -> dict[str, Any]:
@@ -105,37 +112,30 @@ def _with_storage(resources: dict[str, Any], amount: str) -> dict[str, Any]:
     return {**resources, "requests": {**requests, "storage": amount}}
 
 
-def _status_causes(status: dict[str, Any]) -> list[Cause]:
+def _status_causes(status: dict[str, Any]) -> Iterator[Cause]:
     """What is wrong with the amounts of a claim's status, and with how far a resize is."""
-    causes = [
-        invalid_value(f"status.capacity[{name}]", _whole(amount), _NO_AMOUNT)
-        for name, amount in (status.get("capacity") or {}).items()
-        if parse_nano(amount) < 0
-    ]
+    for name, amount in (status.get("capacity") or {}).items():
+        yield from _amount_causes(amount, f"status.capacity[{name}]")
     for name, state in (status.get("allocatedResourceStatuses") or {}).items():
         field = "status.allocatedResourceStatuses"
-        causes += _key_causes(name, field)
+        yield from _key_causes(name, field)
         if state not in _RESIZE_STATES:
-            causes.append(unsupported_value(field, name, _RESIZE_STATES))
+            yield unsupported_value(field, name, _RESIZE_STATES)
     for name, amount in (status.get("allocatedResources") or {}).items():
-        wrong = _key_causes(name, "status.allocatedResources")
-        if not wrong and parse_nano(amount) < 0:
-            field = f"status.allocatedResources[{name}]"
-            wrong = [invalid_value(field, _whole(amount), _NO_AMOUNT)]
-        causes += wrong
-    return causes
+        wrong = list(_key_causes(name, "status.allocatedResources"))
+        yield from wrong or _amount_causes(amount, f"status.allocatedResources[{name}]")
 
 
-def _whole(amount: str) -> int:
-    """A negative amount as its refusal shows it: rounded away from 0."""
-    return parse_nano(amount) // NANO
+def _amount_causes(amount: str, field: str) -> Iterator[Cause]:
+    """A negative amount, which is shown rounded away from 0."""
+    if parse_nano(amount) < 0:
+        yield invalid_value(field, parse_nano(amount) // NANO, "must be a valid resource quantity")
 
 
-def _key_causes(name: str, field: str) -> list[Cause]:
+def _key_causes(name: str, field: str) -> Iterator[Cause]:
     """What is wrong with the name of a resource of a claim: names of Kubernetes' own resources are
     `storage` only."""
-    problems = [invalid_value(field, name, text) for text in qualified_name_problems(name)]
-    own = is_native(name)
-    if not problems and own and name != "storage":
-        problems.append(unsupported_value(field, name, ("storage",)))
-    return problems
+    problems = qualified_name_problems(name)
+    yield from invalid_texts(field, name, problems)
+    if not problems and is_native(name) and name != "storage":
+        yield unsupported_value(field, name, ("storage",))

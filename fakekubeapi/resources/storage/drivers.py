@@ -5,12 +5,19 @@ Upstream: pkg/apis/storage/v1/defaults.go, pkg/apis/storage/validation, pkg/regi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
-from fakekubeapi.resources.common.checks import not_negative, one_of
 from fakekubeapi.resources.common.go_spelling import node_driver
 from fakekubeapi.resources.common.strategy import Object, Strategy
-from kubeobjects.causes import Cause, duplicate, invalid_value, required, unsupported_value
+from kubeobjects.causes import (
+    Cause,
+    duplicate,
+    invalid_texts,
+    invalid_value,
+    required,
+    unsupported_value,
+)
 from kubeobjects.csi_sources import driver_name_causes
 from kubeobjects.metadata import (
     IMMUTABLE,
@@ -20,6 +27,7 @@ from kubeobjects.metadata import (
     server_owned_causes,
 )
 from kubeobjects.names import qualified_name_problems
+from kubeobjects.pods.common.checks import not_negative, optional_word
 
 _DRIVER_DEFAULTS: Final = {
     "attachRequired": True,
@@ -68,20 +76,20 @@ class DriverStrategy(StorageStrategy):
         for field in _OFF:
             obj["spec"].pop(field, None)
 
-    def validate_create(self, obj: Object) -> list[Cause]:
-        return [*super().validate_create(obj), *_driver_causes(obj["spec"])]
+    def validate_create(self, obj: Object) -> Iterator[Cause]:
+        yield from super().validate_create(obj)
+        yield from _driver_causes(obj["spec"])
 
-    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
-        causes = super().validate_update(new, old, subresource)
+    def validate_update(self, new: Object, old: Object, subresource: str) -> Iterator[Cause]:
+        yield from super().validate_update(new, old, subresource)
         spec, was = new["spec"], old["spec"]
-        causes += _driver_causes(spec)
+        yield from _driver_causes(spec)
         for field, printed_name in (
             ("attachRequired", "attachedRequired"),
             ("volumeLifecycleModes", "volumeLifecycleModes"),
         ):
             if spec[field] != was.get(field):
-                causes.append(invalid_value(f"spec.{printed_name}", spec[field], IMMUTABLE))
-        return causes
+                yield invalid_value(f"spec.{printed_name}", spec[field], IMMUTABLE)
 
 
 def _complete_driver(spec: dict[str, Any]) -> None:
@@ -91,58 +99,53 @@ def _complete_driver(spec: dict[str, Any]) -> None:
         spec["volumeLifecycleModes"] = ["Persistent"]
 
 
-def _driver_causes(spec: dict[str, Any]) -> list[Cause]:
-    causes = one_of(spec, "fsGroupPolicy", "spec", _FS_GROUP_POLICIES)
+def _driver_causes(spec: dict[str, Any]) -> Iterator[Cause]:
+    yield from optional_word(spec["fsGroupPolicy"], "spec.fsGroupPolicy", _FS_GROUP_POLICIES)
     tokens = spec.get("tokenRequests") or []
-    causes += _token_causes(tokens)
+    yield from _token_causes(tokens)
     for mode in spec["volumeLifecycleModes"]:
         if mode not in _LIFECYCLES:
-            causes.append(unsupported_value("spec.volumeLifecycleModes", mode, _LIFECYCLES))
+            yield unsupported_value("spec.volumeLifecycleModes", mode, _LIFECYCLES)
     period = spec.get("nodeAllocatableUpdatePeriodSeconds")
     if period is not None and period < _MIN_UPDATE_S:
         text = f"must be greater than or equal to {_MIN_UPDATE_S} seconds"
-        causes.append(invalid_value("spec.nodeAllocatableUpdatePeriodSeconds", period, text))
+        yield invalid_value("spec.nodeAllocatableUpdatePeriodSeconds", period, text)
     in_secrets = spec.get("serviceAccountTokenInSecrets")
     if in_secrets is not None and not tokens:
         text = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
-        causes.append(invalid_value("spec.serviceAccountTokenInSecrets", in_secrets, text))
-    return causes
+        yield invalid_value("spec.serviceAccountTokenInSecrets", in_secrets, text)
 
 
-def _token_causes(tokens: list[dict[str, Any]]) -> list[Cause]:
+def _token_causes(tokens: list[dict[str, Any]]) -> Iterator[Cause]:
     """What is wrong with the tokens that a driver wants: one for each audience."""
-    causes: list[Cause] = []
     audiences: set[str] = set()
     for i, token in enumerate(tokens):
         path, audience = f"spec.tokenRequests[{i}]", token["audience"]
         if audience in audiences:
-            causes.append(duplicate(f"{path}.audience", audience))
+            yield duplicate(f"{path}.audience", audience)
             continue
         audiences.add(audience)
         lasts, field = token.get("expirationSeconds"), f"{path}.expirationSeconds"
         if lasts is not None and lasts < _MIN_TOKEN_S:
             text = "may not specify a duration less than 10 minutes"
-            causes.append(invalid_value(field, lasts, text))
+            yield invalid_value(field, lasts, text)
         if lasts is not None and lasts > _MAX_TOKEN_S:
             text = "may not specify a duration larger than 2^32 seconds"
-            causes.append(invalid_value(field, lasts, text))
-    return causes
+            yield invalid_value(field, lasts, text)
 
 
 class CheckedAnewStrategy(StorageStrategy):
     """Objects that the API server checks like new ones whenever they change."""
 
-    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object, subresource: str) -> Iterator[Cause]:
         metadata, was = new["metadata"], old["metadata"]
-        wrong = metadata_causes(metadata)
-        return [
-            *new_finalizer_causes(metadata, was),
-            *wrong,
-            *finalizer_causes(metadata, core=False),
-            *wrong,
-            *server_owned_causes(metadata, was),
-            *self.validate_create(new),
-        ]
+        wrong = list(metadata_causes(metadata))
+        yield from new_finalizer_causes(metadata, was)
+        yield from wrong
+        yield from finalizer_causes(metadata, core=False)
+        yield from wrong
+        yield from server_owned_causes(metadata, was)
+        yield from self.validate_create(new)
 
 
 class NodeDriversStrategy(CheckedAnewStrategy):
@@ -155,17 +158,17 @@ class NodeDriversStrategy(CheckedAnewStrategy):
     def admit(self, obj: Object) -> None:
         _without_empty_lists(obj["spec"])
 
-    def validate_create(self, obj: Object) -> list[Cause]:
-        return [*super().validate_create(obj), *_node_causes(obj["spec"])]
+    def validate_create(self, obj: Object) -> Iterator[Cause]:
+        yield from super().validate_create(obj)
+        yield from _node_causes(obj["spec"])
 
-    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
-        causes = super().validate_update(new, old, subresource)
+    def validate_update(self, new: Object, old: Object, subresource: str) -> Iterator[Cause]:
+        yield from super().validate_update(new, old, subresource)
         for was in old["spec"]["drivers"] or ():
             for new_driver in new["spec"]["drivers"] or ():
                 printed_driver = node_driver(new_driver)
                 if new_driver["name"] == was["name"] and printed_driver != node_driver(was):
-                    causes.append(invalid_value("spec.drivers", printed_driver, IMMUTABLE))
-        return causes
+                    yield invalid_value("spec.drivers", printed_driver, IMMUTABLE)
 
 
 def _without_empty_lists(spec: dict[str, Any]) -> None:
@@ -175,31 +178,28 @@ def _without_empty_lists(spec: dict[str, Any]) -> None:
         driver["topologyKeys"] = driver["topologyKeys"] or None
 
 
-def _node_causes(spec: dict[str, Any]) -> list[Cause]:
-    causes: list[Cause] = []
+def _node_causes(spec: dict[str, Any]) -> Iterator[Cause]:
     names: set[str] = set()
     for i, driver in enumerate(spec["drivers"] or ()):
         path, name, node = f"spec.drivers[{i}]", driver["name"], driver["nodeID"]
-        causes += driver_name_causes(name, f"{path}.name")
+        yield from driver_name_causes(name, f"{path}.name")
         if not node:
-            causes.append(required(f"{path}.nodeID"))
+            yield required(f"{path}.nodeID")
         if len(node) > _MAX_NODE_ID:
             text = f"must be {_MAX_NODE_ID} characters or less"
-            causes.append(invalid_value(f"{path}.nodeID", node, text))
-        causes += not_negative(driver.get("allocatable") or {}, "count", f"{path}.allocatable")
+            yield invalid_value(f"{path}.nodeID", node, text)
+        count = (driver.get("allocatable") or {}).get("count")
+        yield from not_negative(count, f"{path}.allocatable.count")
         if name in names:
-            causes.append(duplicate(f"{path}.name", name))
+            yield duplicate(f"{path}.name", name)
         names.add(name)
-        causes += _topology_causes(driver["topologyKeys"] or [], path)
-    return causes
+        yield from _topology_causes(driver["topologyKeys"] or [], path)
 
 
-def _topology_causes(keys: list[str], path: str) -> list[Cause]:
-    causes: list[Cause] = []
+def _topology_causes(keys: list[str], path: str) -> Iterator[Cause]:
     for i, key in enumerate(keys):
         if not key:
-            causes.append(required(path))
+            yield required(path)
         if key in keys[:i]:
-            causes.append(duplicate(path, key))
-        causes += [invalid_value(path, key, text) for text in qualified_name_problems(key)]
-    return causes
+            yield duplicate(path, key)
+        yield from invalid_texts(path, key, qualified_name_problems(key))

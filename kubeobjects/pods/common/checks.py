@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kubeobjects.causes import Cause, invalid_value, required, unsupported_value
+from kubeobjects.causes import Cause, invalid_texts, invalid_value, required, unsupported_value
 from kubeobjects.names import label_problems, port_name_problems, subdomain_problems
 
 Object = Mapping[str, Any]
@@ -27,12 +27,6 @@ def objects_of(value: Any) -> Iterator[dict[str, Any]]:
     """The objects of what should be a list of them."""
     if isinstance(value, list):
         yield from (item for item in value if isinstance(item, dict))
-
-
-def invalid_texts(path: str, value: Any, problems: Iterable[str]) -> Iterator[Cause]:
-    """A cause for each problem of the value."""
-    for problem in problems:
-        yield invalid_value(path, value, problem)
 
 
 def word(value: str | None, path: str, allowed: Sequence[str]) -> Iterator[Cause]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kubeobjects.causes import Cause, invalid_value, required, unsupported_value
+from kubeobjects.causes import Cause, invalid_texts, invalid_value, required, unsupported_value
 from kubeobjects.names import qualified_name_problems
-from kubeobjects.pods.common.checks import Object, invalid_texts, needed
+from kubeobjects.pods.common.checks import Object, needed
 from kubeobjects.quantity import parse
 from kubeobjects.resource_names import HUGE_PAGES
 

@@ -9,12 +9,11 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from kubeobjects.causes import Cause, invalid_value, not_found, required
+from kubeobjects.causes import Cause, invalid_texts, invalid_value, not_found, required
 from kubeobjects.names import explained, subdomain_problems
 from kubeobjects.pods.common.checks import (
     Object,
     containers_of,
-    invalid_texts,
     label,
     needed,
     no_steps_back,

@@ -1,4 +1,4 @@
-"""Checks single fields of a KubeletConfiguration; each check is a row of `RULES` (CFG-005). Pure.
+"""Checks single fields of a KubeletConfiguration (CFG-005). Pure.
 
 Texts are those of the kubelet where CFG-005 names them. Upstream:
 pkg/kubelet/apis/config/validation/validation.go.
@@ -6,7 +6,8 @@ pkg/kubelet/apis/config/validation/validation.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
+from math import inf
 from typing import Final
 
 from kubeobjects.golang.duration import format_duration
@@ -16,259 +17,169 @@ from refkubelet.config.schema.image_policies import (
     POLICIES,
     is_allowlist_entry,
 )
-from refkubelet.config.schema.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration, UserNamespaces
 from refkubelet.cri.records import IDS_PER_POD
 from refkubelet.model.cgroups.names import words_of
 
 _PULLED_IMAGES_GATE: Final = "KubeletEnsureSecretPulledImages"
 
-C = KubeletConfiguration
-Rule = tuple[Callable[[C], bool], Callable[[C], str]]
+_NS: Final = 1e-9
+_NEGATIVE: Final = "must not be a negative number"
+_PORTS: Final = "must be between 1 and 65535, inclusive"
+_PERCENT: Final = "must be between 0 and 100, inclusive"
+_NO_TIME: Final = "must be greater than 0"
 
-
-def _ids_per_pod(config: C) -> int:
-    return config.user_namespaces.ids_per_pod if config.user_namespaces else IDS_PER_POD
-
-
-# (what must hold, the complaint if it does not)
-RULES: Final[tuple[Rule, ...]] = (
+_BOUNDS: Final[tuple[tuple[str, float, float, str], ...]] = (
+    ("port (--port)", 1, 65535, _PORTS),
+    ("readOnlyPort (--read-only-port)", 0, 65535, "must be between 0 and 65535, inclusive"),
+    ("healthzPort (--healthz-port)", 0, 65535, _PORTS),
+    ("nodeStatusMaxImages (--node-status-max-images)", -1, inf, "must be -1 or greater"),
+    ("imageGCLowThresholdPercent (--image-gc-low-threshold)", 0, 100, _PERCENT),
+    ("imageGCHighThresholdPercent (--image-gc-high-threshold)", 0, 100, _PERCENT),
+    ("containerLogMaxFiles", 2, inf, "must be greater than 1"),  # GC-201
+    ("containerLogMaxWorkers", 1, inf, "must be greater than 0"),
+    ("containerLogMonitorInterval", 3, inf, "must be at least 3s"),
     (
-        lambda c: 1 <= c.port <= 65535,
-        lambda c: f"port (--port) {c.port} must be between 1 and 65535, inclusive",
+        *("cpuCFSQuotaPeriod (--cpu-cfs-quota-period)", 0.001, 1),
+        "must be between 1ms and 1sec, inclusive",
     ),
-    (
-        lambda c: 0 <= c.read_only_port <= 65535,
-        lambda c: (
-            f"readOnlyPort (--read-only-port) {c.read_only_port} "
-            "must be between 0 and 65535, inclusive"
-        ),
-    ),
-    (
-        lambda c: 0 <= c.healthz_port <= 65535,
-        lambda c: (
-            f"healthzPort (--healthz-port) {c.healthz_port} must be between 1 and 65535, inclusive"
-        ),
-    ),
-    (
-        lambda c: _ids_per_pod(c) >= IDS_PER_POD,
-        lambda c: f"userNamespaces.idsPerPod must not be less than {IDS_PER_POD}",
-    ),
-    (
-        lambda c: _ids_per_pod(c) % IDS_PER_POD == 0,
-        lambda c: f"userNamespaces.idsPerPod must be a multiple of {IDS_PER_POD}",
-    ),
-    (
-        lambda c: _ids_per_pod(c) < 1 << 32,
-        lambda c: f"userNamespaces.idsPerPod must not be more than {(1 << 32) - 1}",
-    ),
-    (
-        lambda c: c.node_lease_duration_seconds > 0,
-        lambda c: "nodeLeaseDurationSeconds must be greater than 0",
-    ),
-    (
-        lambda c: c.node_status_max_images >= -1,
-        lambda c: (
-            f"nodeStatusMaxImages (--node-status-max-images) {c.node_status_max_images} "
-            "must be -1 or greater"
-        ),
-    ),
-    (
-        lambda c: not c.enable_system_log_query or c.enable_system_log_handler,
-        lambda c: "enableSystemLogHandler is required for enableSystemLogQuery",
-    ),
-    (
-        lambda c: c.cgroup_driver != "systemd" or "" not in words_of(c.cgroup_root),  # CG-010
-        lambda c: (
-            f"cgroupRoot (--cgroup-root) {c.cgroup_root!r} has an empty word between or behind its "
-            "slashes, which no systemd slice can have; wanted a path such as /a/b"
-        ),
-    ),
-    (
-        lambda c: c.pod_logs_dir.startswith("/"),
-        lambda c: f'pod logs path "{c.pod_logs_dir}" must be absolute path',
-    ),
-    (
-        lambda c: 0 <= c.image_gc_low_threshold_percent <= 100,
-        lambda c: (
-            "imageGCLowThresholdPercent (--image-gc-low-threshold) "
-            f"{c.image_gc_low_threshold_percent} must be between 0 and 100, inclusive"
-        ),
-    ),
-    (
-        lambda c: 0 <= c.image_gc_high_threshold_percent <= 100,
-        lambda c: (
-            "imageGCHighThresholdPercent (--image-gc-high-threshold) "
-            f"{c.image_gc_high_threshold_percent} must be between 0 and 100, inclusive"
-        ),
-    ),
-    (
-        lambda c: c.image_gc_low_threshold_percent < c.image_gc_high_threshold_percent,  # GC-101
-        lambda c: (
-            f"imageGCLowThresholdPercent (--image-gc-low-threshold) "
-            f"{c.image_gc_low_threshold_percent} must be less than imageGCHighThresholdPercent "
-            f"(--image-gc-high-threshold) {c.image_gc_high_threshold_percent}"
-        ),
-    ),
-    (
-        lambda c: (
-            not c.image_maximum_gc_age_s or c.image_maximum_gc_age_s > c.image_minimum_gc_age_s
-        ),
-        lambda c: (
-            f"imageMaximumGCAge {format_duration(c.image_maximum_gc_age_s)} must be greater than "
-            f"imageMinimumGCAge {format_duration(c.image_minimum_gc_age_s)}"
-        ),
-    ),
-    (
-        lambda c: c.container_log_max_files >= 2,  # GC-201
-        lambda c: f"containerLogMaxFiles {c.container_log_max_files} must be greater than 1",
-    ),
-    (
-        lambda c: c.container_log_max_workers >= 1,
-        lambda c: f"containerLogMaxWorkers {c.container_log_max_workers} must be greater than 0",
-    ),
-    (
-        lambda c: c.container_log_monitor_interval_s >= 3,
-        lambda c: (
-            "containerLogMonitorInterval "
-            f"{format_duration(c.container_log_monitor_interval_s)} must be at least 3s"
-        ),
-    ),
-    (
-        lambda c: 0.001 <= c.cpu_cfs_quota_period_s <= 1,
-        lambda c: (
-            f"cpuCFSQuotaPeriod (--cpu-cfs-quota-period) "
-            f"{format_duration(c.cpu_cfs_quota_period_s)} must be between 1ms and 1sec, inclusive"
-        ),
-    ),
-    (
-        lambda c: -1000 <= c.oom_score_adj <= 1000,
-        lambda c: (
-            f"oomScoreAdj (--oom-score-adj) {c.oom_score_adj} "
-            "must be between -1000 and 1000, inclusive"
-        ),
-    ),
-    (
-        lambda c: 0 < c.memory_throttling_factor <= 1,
-        lambda c: (
-            f"memoryThrottlingFactor {c.memory_throttling_factor:g} "
-            "must be greater than 0 and less than or equal to 1.0"
-        ),
-    ),
-    (
-        lambda c: not c.serialize_image_pulls or (c.max_parallel_image_pulls or 1) <= 1,
-        lambda c: (
-            f"maxParallelImagePulls {c.max_parallel_image_pulls} "
-            "cannot be larger than 1 unless SerializeImagePulls is set to false"
-        ),
-    ),
-    (
-        lambda c: c.max_parallel_image_pulls is None or c.max_parallel_image_pulls > 0,
-        lambda c: f"maxParallelImagePulls {c.max_parallel_image_pulls} must be a positive number",
-    ),
-    (
-        lambda c: (
-            c.feature_gates.get(_PULLED_IMAGES_GATE, True)
-            or (
-                c.image_pull_credentials_verification_policy == NEVER_VERIFY_PRELOADED
-                and not c.preloaded_images_verification_allowlist
-            )
-        ),
-        lambda c: (
-            "imagePullCredentialsVerificationPolicy and preloadedImagesVerificationAllowlist must "
-            f"not be set if {_PULLED_IMAGES_GATE} feature gate is not enabled"
-        ),
-    ),
-    (
-        lambda c: c.image_pull_credentials_verification_policy in POLICIES,  # BACK-210
-        lambda c: (
-            f'option "{c.image_pull_credentials_verification_policy}" specified for '
-            "imagePullCredentialsVerificationPolicy. Valid options are "
-            f"{', '.join(POLICIES[:-1])} or {POLICIES[-1]}"
-        ),
-    ),
-    (
-        lambda c: (
-            not c.preloaded_images_verification_allowlist
-            or c.image_pull_credentials_verification_policy == NEVER_VERIFY_ALLOWLISTED
-        ),
-        lambda c: (
-            "can't set preloadedImagesVerificationAllowlist if "
-            f"imagePullCredentialsVerificationPolicy is not {NEVER_VERIFY_ALLOWLISTED}"
-        ),
-    ),
-    (
-        lambda c: all(map(is_allowlist_entry, c.preloaded_images_verification_allowlist)),
-        lambda c: (
-            "invalid image pattern in preloadedImagesVerificationAllowlist: wanted an image name "
-            "without tag and digest, or a beginning of names that ends with /*: "
-            + ", ".join(
-                e for e in c.preloaded_images_verification_allowlist if not is_allowlist_entry(e)
-            )
-        ),
-    ),
-    (
-        lambda c: not c.run_once,
-        lambda c: "runOnce (--runonce) is not supported: it was removed, leave it false",
-    ),
+    ("oomScoreAdj (--oom-score-adj)", -1000, 1000, "must be between -1000 and 1000, inclusive"),
+    ("maxParallelImagePulls", 1, inf, "must be a positive number"),
+    ("eventBurst (--event-burst)", 0, inf, _NEGATIVE),
+    ("eventRecordQPS (--event-qps)", 0, inf, _NEGATIVE),
+    ("kubeAPIQPS (--kube-api-qps)", 0, inf, _NEGATIVE),
+    ("kubeAPIBurst (--kube-api-burst)", 0, inf, _NEGATIVE),
+    ("registryPullQPS (--registry-qps)", 0, inf, _NEGATIVE),
+    ("registryBurst (--registry-burst)", 0, inf, _NEGATIVE),
+    ("maxPods (--max-pods)", 0, inf, _NEGATIVE),
+    ("podsPerCore (--pods-per-core)", 0, inf, _NEGATIVE),
+    ("maxOpenFiles (--max-open-files)", 0, inf, _NEGATIVE),
+    ("fileCheckFrequency", _NS, inf, _NO_TIME),
+    ("httpCheckFrequency", _NS, inf, _NO_TIME),
+    ("nodeStatusUpdateFrequency", _NS, inf, _NO_TIME),
+    ("nodeStatusReportFrequency", _NS, inf, _NO_TIME),
+    ("runtimeRequestTimeout", _NS, inf, _NO_TIME),
+    ("evictionPressureTransitionPeriod", _NS, inf, _NO_TIME),
+    ("imageMinimumGCAge", _NS, inf, _NO_TIME),
 )
-
-# (field, flag) of integers that must not be negative
-_NOT_NEGATIVE: Final = (
-    ("event_burst", "eventBurst (--event-burst)"),
-    ("event_record_qps", "eventRecordQPS (--event-qps)"),
-    ("kube_api_qps", "kubeAPIQPS (--kube-api-qps)"),
-    ("kube_api_burst", "kubeAPIBurst (--kube-api-burst)"),
-    ("registry_pull_qps", "registryPullQPS (--registry-qps)"),
-    ("registry_burst", "registryBurst (--registry-burst)"),
-    ("max_pods", "maxPods (--max-pods)"),
-    ("pods_per_core", "podsPerCore (--pods-per-core)"),
-    ("max_open_files", "maxOpenFiles (--max-open-files)"),
+"""What a field is called, the least and the most that it may be, in numbers or seconds, and the
+complaint behind its name and value."""
+_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "cgroupDriver": ("cgroupfs", "systemd"),
+    "hairpinMode": ("hairpin-veth", "promiscuous-bridge", "none"),
+    "configMapAndSecretChangeDetectionStrategy": ("Get", "Cache", "Watch"),
+    "topologyManagerPolicy": ("none", "best-effort", "restricted", "single-numa-node"),
+    "topologyManagerScope": ("container", "pod"),
+}
+"""The words that a field may hold."""
+_FIELDS: Final = dict(
+    zip(
+        KubeletConfiguration.__struct_encode_fields__,
+        KubeletConfiguration.__struct_fields__,
+        strict=True,
+    )
 )
-
-# (field, wire name, the words it may hold)
-_WORDS: Final = (
-    ("cgroup_driver", "cgroupDriver", ("cgroupfs", "systemd")),
-    ("hairpin_mode", "hairpinMode", ("hairpin-veth", "promiscuous-bridge", "none")),
-    (
-        "config_map_and_secret_change_detection_strategy",
-        "configMapAndSecretChangeDetectionStrategy",
-        ("Get", "Cache", "Watch"),
-    ),
-    (
-        "topology_manager_policy",
-        "topologyManagerPolicy",
-        ("none", "best-effort", "restricted", "single-numa-node"),
-    ),
-    ("topology_manager_scope", "topologyManagerScope", ("container", "pod")),
-)
-
-_DURATIONS_ABOVE_ZERO: Final = (
-    ("file_check_frequency_s", "fileCheckFrequency"),
-    ("http_check_frequency_s", "httpCheckFrequency"),
-    ("node_status_update_frequency_s", "nodeStatusUpdateFrequency"),
-    ("node_status_report_frequency_s", "nodeStatusReportFrequency"),
-    ("runtime_request_timeout_s", "runtimeRequestTimeout"),
-    ("eviction_pressure_transition_period_s", "evictionPressureTransitionPeriod"),
-    ("image_minimum_gc_age_s", "imageMinimumGCAge"),
-)
+"""The name in files -> in Python."""
 
 
 def field_problems(config: KubeletConfiguration) -> Iterator[str]:
     """The violations, without `invalid configuration: `."""
-    yield from (complaint(config) for holds, complaint in RULES if not holds(config))
-    for name, label in _NOT_NEGATIVE:
+    for label, low, high, text in _BOUNDS:
+        name = _FIELDS[label.partition(" ")[0]]
         value = getattr(config, name)
-        if value < 0:
-            yield f"{label} {value} must not be a negative number"
-    for name, wire, words in _WORDS:
-        value = getattr(config, name)
+        if value is not None and not low <= value <= high:
+            shown = format_duration(value) if name.endswith("_s") else value
+            yield f"{label} {shown} {text}"
+    for wire, words in _WORDS.items():
+        value = getattr(config, _FIELDS[wire])
         if value not in words:
             yield f"{wire} {value!r} must be one of {', '.join(words)}"
-    for name, wire in _DURATIONS_ABOVE_ZERO:
-        value = getattr(config, name)
-        if value <= 0:
-            yield f"{wire} {format_duration(value)} must be greater than 0"
-    if config.authorization.mode not in ("AlwaysAllow", "Webhook"):
-        yield f"authorization.mode {config.authorization.mode!r} must be AlwaysAllow or Webhook"
-    if bool(config.tls_cert_file) != bool(config.tls_private_key_file):
+    yield from _user_ids(config.user_namespaces)
+    yield from _image_collection(config)
+    yield from _pull_problems(config)
+    yield from _allowlist_problems(config)
+    yield from _others(config)
+
+
+def _user_ids(namespaces: UserNamespaces | None) -> Iterator[str]:
+    ids = namespaces.ids_per_pod if namespaces else IDS_PER_POD
+    if ids < IDS_PER_POD:
+        yield f"userNamespaces.idsPerPod must not be less than {IDS_PER_POD}"
+    if ids % IDS_PER_POD:
+        yield f"userNamespaces.idsPerPod must be a multiple of {IDS_PER_POD}"
+    if ids >= 1 << 32:
+        yield f"userNamespaces.idsPerPod must not be more than {(1 << 32) - 1}"
+
+
+def _image_collection(c: KubeletConfiguration) -> Iterator[str]:
+    low, high = c.image_gc_low_threshold_percent, c.image_gc_high_threshold_percent
+    if low >= high:  # GC-101
+        yield (
+            f"imageGCLowThresholdPercent (--image-gc-low-threshold) {low} must be less than "
+            f"imageGCHighThresholdPercent (--image-gc-high-threshold) {high}"
+        )
+    if c.image_maximum_gc_age_s and c.image_maximum_gc_age_s <= c.image_minimum_gc_age_s:
+        yield (
+            f"imageMaximumGCAge {format_duration(c.image_maximum_gc_age_s)} must be greater than "
+            f"imageMinimumGCAge {format_duration(c.image_minimum_gc_age_s)}"
+        )
+
+
+def _pull_problems(c: KubeletConfiguration) -> Iterator[str]:
+    if c.serialize_image_pulls and (c.max_parallel_image_pulls or 1) > 1:
+        yield (
+            f"maxParallelImagePulls {c.max_parallel_image_pulls} "
+            "cannot be larger than 1 unless SerializeImagePulls is set to false"
+        )
+    policy = c.image_pull_credentials_verification_policy
+    if policy not in POLICIES:  # BACK-210
+        yield (
+            f'option "{policy}" specified for imagePullCredentialsVerificationPolicy. Valid '
+            f"options are {', '.join(POLICIES[:-1])} or {POLICIES[-1]}"
+        )
+
+
+def _allowlist_problems(c: KubeletConfiguration) -> Iterator[str]:
+    policy = c.image_pull_credentials_verification_policy
+    allowlist = c.preloaded_images_verification_allowlist
+    is_set = policy != NEVER_VERIFY_PRELOADED or allowlist
+    if is_set and not c.feature_gates.get(_PULLED_IMAGES_GATE, True):
+        yield (
+            "imagePullCredentialsVerificationPolicy and preloadedImagesVerificationAllowlist must "
+            f"not be set if {_PULLED_IMAGES_GATE} feature gate is not enabled"
+        )
+    if allowlist and policy != NEVER_VERIFY_ALLOWLISTED:
+        yield (
+            "can't set preloadedImagesVerificationAllowlist if "
+            f"imagePullCredentialsVerificationPolicy is not {NEVER_VERIFY_ALLOWLISTED}"
+        )
+    if wrong := [entry for entry in allowlist if not is_allowlist_entry(entry)]:
+        yield (
+            "invalid image pattern in preloadedImagesVerificationAllowlist: wanted an image name "
+            "without tag and digest, or a beginning of names that ends with /*: " + ", ".join(wrong)
+        )
+
+
+def _others(c: KubeletConfiguration) -> Iterator[str]:
+    if c.node_lease_duration_seconds <= 0:
+        yield "nodeLeaseDurationSeconds must be greater than 0"
+    if c.enable_system_log_query and not c.enable_system_log_handler:
+        yield "enableSystemLogHandler is required for enableSystemLogQuery"
+    if c.cgroup_driver == "systemd" and "" in words_of(c.cgroup_root):  # CG-010
+        yield (
+            f"cgroupRoot (--cgroup-root) {c.cgroup_root!r} has an empty word between or behind its "
+            "slashes, which no systemd slice can have; wanted a path such as /a/b"
+        )
+    if not c.pod_logs_dir.startswith("/"):
+        yield f'pod logs path "{c.pod_logs_dir}" must be absolute path'
+    if not 0 < c.memory_throttling_factor <= 1:
+        yield (
+            f"memoryThrottlingFactor {c.memory_throttling_factor:g} "
+            "must be greater than 0 and less than or equal to 1.0"
+        )
+    if c.run_once:
+        yield "runOnce (--runonce) is not supported: it was removed, leave it false"
+    if c.authorization.mode not in ("AlwaysAllow", "Webhook"):
+        yield f"authorization.mode {c.authorization.mode!r} must be AlwaysAllow or Webhook"
+    if bool(c.tls_cert_file) != bool(c.tls_private_key_file):
         yield "tlsCertFile and tlsPrivateKeyFile must be set together"

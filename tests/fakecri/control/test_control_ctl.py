@@ -140,6 +140,9 @@ async def test_ctl_programs_drives_and_questions_a_fake(
         assert ctl(fake, "node", "--memory-used", "6Gi", "--disk-used", "1Gi") == 0
         assert ctl(fake, "node", "--pid-limit", "99", "--pids-used", "9", "--swap", "1Gi") == 0
         assert (fake.node.pid_limit, fake.node.swap_total_bytes) == (99, 2**30)
+        assert ctl(fake, "node", "--cpus", "3", "--image-root", "/i", "--inodes", "7") == 0
+        assert (fake.node.cpus, fake.node.image_root) == (3, "/i")
+        assert fake.node.filesystems["/"].inodes == 7
         assert ctl(fake, "oom", "--process", "java") == 0
         assert ctl(fake, "kernel-says", "hello") == 0
         assert fake.node.log.texts[-1] == "hello"

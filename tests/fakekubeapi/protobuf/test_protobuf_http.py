@@ -8,6 +8,7 @@ import aiohttp
 import pytest
 import yaml
 from fakekubeapi_helpers import CONFIGMAPS, NODES, PODS, pod
+from protobuf_objects import decode_events
 
 from fakekubeapi import FakeApi
 from fakekubeapi.bodies import PROTOBUF
@@ -15,7 +16,6 @@ from fakekubeapi.http import serve
 from fakekubeapi.protobuf.envelope import (
     MAGIC,
     DecodeError,
-    decode_events,
     decode_object,
     encode_event,
     encode_object,

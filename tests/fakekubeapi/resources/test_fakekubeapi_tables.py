@@ -11,7 +11,7 @@ from fakekubeapi_helpers import PODS, pod
 from fakekubeapi import FakeApi
 from fakekubeapi.http import serve
 from fakekubeapi.requests.accept import wanted
-from fakekubeapi.resources import find_resource
+from fakekubeapi.resources import RESOURCES, find_resource
 from fakekubeapi.resources.printers import to_table
 from simclock import format_rfc3339
 
@@ -82,6 +82,34 @@ def test_node_and_event_rows() -> None:
     }
     shown = ["90s", "Normal", "Pulled", "pod/a", "", "kubelet, n", "m", "90s", 1, "x"]
     assert cells("events", event) == shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "item", "shown"),
+    [
+        ("runtimeclasses.node", {"handler": "runc"}, ["x", "runc", "90s"]),
+        ("priorityclasses.scheduling", {"value": 7}, ["x", 7, False, "90s", ""]),
+        ("clustertrustbundles.certificates", {"spec": {}}, ["x", "<none>"]),
+        ("resourceclaims.resource", {"spec": {}}, ["x", "pending", "90s"]),
+        (
+            "resourceclaims.resource",
+            {"status": {"allocation": {"nodes": 1}, "reservedFor": [{"name": "p"}]}},
+            ["x", "allocated,reserved", "90s"],
+        ),
+        (
+            "certificatesigningrequests.certificates",
+            {
+                "spec": {"signerName": "s", "username": "u", "expirationSeconds": 7200},
+                "status": {"conditions": [{"type": "Approved"}], "certificate": "YQ=="},
+            },
+            ["x", "90s", "s", "u", "2h", "Approved,Issued"],
+        ),
+    ],
+)
+def test_rows_of_small_kinds(kind: str, item: dict[str, Any], shown: list[Any]) -> None:
+    (resource,) = (r for r in RESOURCES if r.qualified == f"{kind}.k8s.io")
+    item["metadata"] = {"name": "x", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    assert to_table(resource, item, MADE + timedelta(seconds=90))["rows"][0]["cells"] == shown
 
 
 @pytest.mark.parametrize(

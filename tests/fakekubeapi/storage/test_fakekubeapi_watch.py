@@ -292,3 +292,35 @@ LABELS = {"app": "web", "tier": "front"}
 )
 def test_label_selectors(selector: str, expected: bool) -> None:
     assert label_selector(selector)({"metadata": {"labels": LABELS}}) is expected
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "empty"),
+    [
+        ("/api/v1/pods", "Pod", {"spec": {"containers": None}, "status": {}}),
+        ("/apis/storage.k8s.io/v1/csinodes", "CSINode", {"spec": {"drivers": None}}),
+        (
+            "/apis/storage.k8s.io/v1/volumeattachments",
+            "VolumeAttachment",
+            {
+                "spec": {"attacher": "", "source": {}, "nodeName": ""},
+                "status": {"attached": False},
+            },
+        ),
+        ("/apis/scheduling.k8s.io/v1/priorityclasses", "PriorityClass", {"value": 0}),
+        ("/api/v1/configmaps", "ConfigMap", {}),
+        ("/api/v1/services", "Service", {"spec": {}, "status": {"loadBalancer": {}}}),
+    ],
+)
+async def test_bookmarks_are_empty_objects_as_go_writes_them(
+    path: str, kind: str, empty: dict[str, Any]
+) -> None:
+    api = FakeApi()
+    params = {"allowWatchBookmarks": "true", "timeoutSeconds": "1", "resourceVersion": "8"}
+    mark = [event async for event in api.watch(path, params=params)][-1]["object"]
+    version = mark.pop("metadata")["resourceVersion"]
+    group = path.removeprefix("/apis/").removeprefix("/api/").rpartition("/")[0]
+    assert (version, mark) == (
+        str(api.store.revision),
+        {"kind": kind, "apiVersion": group, **empty},
+    )

@@ -11,6 +11,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from kubeobjects.pods.common.checks import GROUPS
+from kubeobjects.pods.preparation import merge_own
+
+OFF = ("clusterTrustBundle", "podCertificate")
+"""Sources of projected volumes that are behind gates that are off."""
+
 
 def changed(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of the base with the changes, made in their order."""
@@ -46,3 +52,22 @@ def _unescaped(part: str) -> str:
 def escaped(key: str) -> str:
     """A key as a part of a pointer."""
     return key.replace("~", "~0").replace("/", "~1")
+
+
+def prepare_new_pod(pod: dict[str, Any]) -> None:
+    """Change the pod as an API server does that creates it, status left aside."""
+    pod.setdefault("metadata", {})["generation"] = 1
+    drop_switched_off(pod["spec"])
+    merge_own(pod)
+
+
+def drop_switched_off(spec: dict[str, Any]) -> None:
+    """Drop the fields behind gates that are off."""
+    spec.pop("schedulingGroup", None)
+    for volume in spec.get("volumes") or ():
+        for part in (volume.get("projected") or {}).get("sources") or ():
+            for kind in OFF:
+                part.pop(kind, None)
+    for group in GROUPS:
+        for container in spec.get(group) or ():
+            (container.get("lifecycle") or {}).pop("stopSignal", None)

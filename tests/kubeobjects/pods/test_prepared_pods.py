@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from pod_changes import changed
+from pod_changes import changed, prepare_new_pod
 
 from kubeobjects.causes import Cause
 from kubeobjects.pods.defaults import default_pod
-from kubeobjects.pods.preparation import prepare_new_pod
 from kubeobjects.pods.validation import pod_causes
 
 DATA: Final = Path(__file__).parents[2] / "data/kubeobjects/pod_prepared.jsonl"

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pod_changes import changed
+from pod_changes import changed, prepare_new_pod
 
 from kubeobjects.pods.defaults import default_pod
-from kubeobjects.pods.preparation import prepare_new_pod
 from kubeobjects.pods.validation import pod_causes
 
 DATA = Path(__file__).parents[2] / "data/kubeobjects"

@@ -7,7 +7,10 @@ from typing import Final, TypeVar
 
 import grpc
 
+from kubeobjects.arguments import arguments_told
 
+
+@arguments_told
 class CriError(grpc.RpcError):  # type: ignore[misc]
     """A failed CRI call. Has what clients read of any gRPC error: `code()` and `details()`."""
 

@@ -19,9 +19,11 @@ from fakecri.rules.instrument import Instrumented
 from fakecri.words.behaviors import Behavior
 from fakecri.world.assembly import assemble
 from fakecri.world.world import World
+from kubeobjects.arguments import arguments_told, tells_arguments
 from simclock import Clock, Ids, Rng
 
 
+@arguments_told
 class FakeCRI(Instrumented, World):
     """A programmable CRI runtime and image service, on any asyncio loop.
 
@@ -34,6 +36,7 @@ class FakeCRI(Instrumented, World):
     cannot be.
     """
 
+    @tells_arguments(*OptionFields.__annotations__)
     def __init__(
         self,
         clock: Clock | None = None,

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from fakecri.cri.services import METHODS
+from kubeobjects.arguments import tells_arguments
 from simclock import Latency, Rng
 
 READ_S: Final = 0.0003
@@ -39,6 +40,7 @@ MEANS_S: Final[Mapping[str, float]] = MappingProxyType(
 """Mean seconds, without what the containers themselves take."""
 
 
+@tells_arguments()
 def cri_latency(rng: Rng, factor: float = 1.0) -> Latency:
     """The latency of a runtime. `factor` makes all calls slower or quicker; 0: they take no time.
     Raises ValueError for a factor that cannot be."""

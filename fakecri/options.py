@@ -12,7 +12,7 @@ from kubecri.v1 import api_pb2 as pb
 from fakecri.behaviors.matching import require_count
 from fakecri.core import addresses
 from fakecri.core.image_store.images import Registry, any_image
-from kubeobjects.strict.errors import did_you_mean
+from kubeobjects.arguments import arguments_told
 from simclock import Latency
 
 DEFAULT_IMAGES: Final = ("localhost/busybox:1", "localhost/busybox:2", "localhost/pause:1")
@@ -22,6 +22,7 @@ SANDBOX_IMAGE: Final = "localhost/pause:1"
 CGROUP_DRIVERS: Final = {"cgroupfs": pb.CGROUPFS, "systemd": pb.SYSTEMD}
 
 
+@arguments_told
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How a fake runtime is made; each may also be given to `FakeCRI` and `serve` by name."""
@@ -115,13 +116,5 @@ class OptionFields(TypedDict, total=False):
 
 
 def chosen_options(options: Options | None, fields: OptionFields) -> Options:
-    """The options with these fields changed; None: the defaults. Raises TypeError for a field that
-    there is not."""
-    unknown = sorted(fields.keys() - Options.__dataclass_fields__.keys())
-    if unknown:
-        known = Options.__dataclass_fields__
-        raise TypeError(
-            f"FakeCRI has no option {unknown[0]!r}{did_you_mean(unknown[0], known)} "
-            f"(options: {', '.join(known)})"
-        )
+    """The options with these fields changed; None: the defaults."""
     return replace(options or Options(), **fields)

@@ -3,19 +3,22 @@
 `fakecri` is called directly, `fakecri_socket` is its endpoint (needs pytest-asyncio), and
 `fakecri_server` is a fake on a socket for tests without an event loop. The fixture
 `fakecri_options` and the marker `fakecri` say what they are made with; the marker `virtual_time`
-runs an async test on a `VirtualLoop`. A rule that never decided
-anything usually means a test that does not test what it says: the end of the run lists them. With
-`fakecri_strict = true` in the pytest configuration they are errors. Nothing heavy is imported
-before a test asks for a fixture.
+runs an async test on a `VirtualLoop`, whose time `time.time()`, `datetime.now()` and
+`time.monotonic()` show, too (with `fakecri_python_clocks = false` they do not). A rule that never
+decided anything usually means a test that does not test what it says: the end of the run lists
+them. With `fakecri_strict = true` in the pytest configuration they are errors. Nothing heavy is
+imported before a test asks for a fixture.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import cache
+from importlib.util import find_spec
 from inspect import iscoroutinefunction
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pytest
 
@@ -26,7 +29,11 @@ try:
 except ImportError:  # without pytest-asyncio the socket fixture cannot exist
     async_fixture = None  # type: ignore[assignment]
 
+if TYPE_CHECKING:
+    from simclock.python_clocks import LoopsClock
+
 _SECTION: Final = "fakecri"
+_PYTHON_CLOCKS: Final = "fakecri_python_clocks"
 _CLOCK_OF_SERVER: Final = (
     "fakecri: clock: real and manual are for fakecri_server; the fixture fakecri follows the clock "
     "of the test's loop (mark the test virtual_time), or takes a simclock.Clock"
@@ -146,9 +153,14 @@ class _VirtualTime:
 
     @staticmethod
     def pytest_asyncio_loop_factories() -> dict[str, Any]:
-        from simclock import VirtualLoop
+        return {"virtual": _loops_clock().factory}
 
-        return {"virtual": VirtualLoop}
+
+@cache
+def _loops_clock() -> LoopsClock:
+    from simclock.python_clocks import LoopsClock
+
+    return LoopsClock()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -162,12 +174,32 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
             f"{metafunc.definition.nodeid}: the marker virtual_time needs pytest-asyncio 1.4 or "
             "newer; install it, or call simclock.run_virtual in a test without async"
         )
+    if metafunc.config.getini(_PYTHON_CLOCKS) and find_spec("time_machine") is None:
+        from simclock.python_clocks import WANTED
+
+        raise pytest.UsageError(
+            f"{metafunc.definition.nodeid}: the marker virtual_time needs {WANTED}. If "
+            f"nothing reads them, set {_PYTHON_CLOCKS} = false in the pytest configuration"
+        )
     plugins = metafunc.config.pluginmanager
     plugins.register(_VirtualTime, "fakecri virtual time")
     try:
         return (yield)
     finally:
         plugins.unregister(_VirtualTime)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)  # what others do around a test is in real time
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
+    """Python's clocks show the virtual time from a marked test's first fixture to its last."""
+    if not (_in_virtual_time(item) and item.config.getini(_PYTHON_CLOCKS)):
+        return (yield)
+    from simclock import python_clocks
+
+    clock = _loops_clock()
+    clock.begin()
+    with python_clocks(clock):
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)  # pytest-asyncio looks at the tests after this
@@ -205,6 +237,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(
         "fakecri_strict", "rules of fakecri that were never hit are errors", "bool", default=False
+    )
+    parser.addini(
+        _PYTHON_CLOCKS,
+        "in tests marked virtual_time, time.time(), datetime.now() and time.monotonic() show the "
+        "virtual time (needs time-machine)",
+        "bool",
+        default=True,
     )
 
 

@@ -26,6 +26,7 @@ from fakekubeapi.kubelets.places import Place, Places
 from fakekubeapi.options import ServerOptions
 from fakekubeapi.storage.store import Key, Store
 from fakekubeapi.verbs.dispatch import Dispatcher, Response
+from kubeobjects.arguments import arguments_told
 from kubeobjects.schema.messages import schema_of
 from simclock import Clock, Ids, Latency, Rng
 from simclock.latency import NO_DELAY
@@ -66,6 +67,7 @@ class _Begun:
     at_s: float
 
 
+@arguments_told
 class FakeApi:
     """One API server, empty but for the system namespaces.
 

@@ -59,9 +59,13 @@ class Asked:
     def body(self) -> Any:
         """The decoded body, which nothing else refers to. Raises: StatusError as `decode_body`."""
         expected = self._kind_of_body() if isinstance(self.sent, bytes) else ("", "")
-        return decode_body(
-            self.method, self.sent, self.content_type, expected=expected, schema=self.schema
-        )
+        try:
+            return decode_body(
+                self.method, self.sent, self.content_type, expected=expected, schema=self.schema
+            )
+        except StatusError:
+            self.route  # noqa: B018 - a path that there is not is refused before what is sent there
+            raise
 
     def _kind_of_body(self) -> tuple[str, str]:
         """apiVersion and kind of what is sent to this path; both "" if nothing can be."""

@@ -90,6 +90,20 @@ def not_found(resource: str, name: str) -> StatusError:
     return StatusError(404, f'{resource} "{name}" not found', details=_details(name, group, plural))
 
 
+NOT_HERE: Final = (
+    "it has what kubelets and their tests use (kubectl api-resources), and no custom resources; "
+    "for others use a real API server, such as setup-envtest brings (kube-apiserver and etcd): "
+    "refkubelet joins it in the same way"
+)
+"""What to do about a kind that there is not."""
+
+
+def no_such_kind(resource: str, api_version: str) -> StatusError:
+    """404: a path of a resource that others have, as `deployments` of `apps/v1`."""
+    text = f"fakekubeapi has no {resource} of {api_version}: {NOT_HERE}"
+    return StatusError(404, text, details={})
+
+
 def already_exists(
     resource: str, name: str, *, leaving: bool = False, generated: bool = False
 ) -> StatusError:

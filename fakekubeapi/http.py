@@ -22,7 +22,7 @@ from fakekubeapi.answers import Format, formats
 from fakekubeapi.api import FakeApi
 from fakekubeapi.asked import Asked
 from fakekubeapi.bodies import JSON
-from fakekubeapi.errors import ApiUnreachable, StatusError
+from fakekubeapi.errors import NOT_HERE, ApiUnreachable, StatusError
 from fakekubeapi.kubelets.paths import passed_on
 from fakekubeapi.kubelets.relay import Relay
 from fakekubeapi.negotiation import format_of_refusals, negotiated
@@ -36,6 +36,7 @@ _WITH_BODY: Final = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
 COMPACT_PATH: Final = "/fakekubeapi/compact"
 """A POST here is `FakeApi.compact`: watches from older versions get 410 Expired."""
+OPENAPI_V2: Final = "/openapi/v2"
 _MAX_BODY_BYTES: Final = 3 * 1024 * 1024
 _SHUTDOWN_S: Final = 0.5
 
@@ -177,6 +178,9 @@ def _owner(request: web.Request) -> User | None:
 
 
 def _refused(api: FakeApi, request: web.Request, error: StatusError) -> web.Response:
+    if (request.path, error.code) == (OPENAPI_V2, 406):
+        # kubectl looks here for the types of kinds that it has not found elsewhere, and shows text.
+        return web.Response(status=406, text=f"fakekubeapi does not have this kind: {NOT_HERE}")
     chosen = format_of_refusals(request.headers.get("Accept", ""))
     form = formats(api.schema)[chosen.format]
     body = form.encode(error.body())

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from kubeobjects.arguments import tells_arguments
 from simclock import Latency, Rng
 
 EVENT: Final = "watch event"
@@ -25,6 +26,7 @@ MEANS_S: Final[Mapping[str, float]] = MappingProxyType(
 """Mean seconds by HTTP method."""
 
 
+@tells_arguments()
 def api_latency(rng: Rng, factor: float = 1.0) -> Latency:
     """The latency of an API server. `factor` makes all requests slower or quicker; 0: they take no
     time. Raises ValueError for a factor that cannot be."""

@@ -8,9 +8,11 @@ from pathlib import Path
 from fakekubeapi.access.certificates import CertificateAuthority
 from fakekubeapi.kubelets.options import KubeletOptions
 from fakekubeapi.storage.store import DEFAULT_HISTORY
+from kubeobjects.arguments import arguments_told
 from kubeobjects.schema.messages import DEFAULT_MINOR
 
 
+@arguments_told
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
     """All have defaults: a server without any flag."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kubeobjects.arguments import arguments_told
+
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
@@ -17,6 +19,7 @@ class Cpu:
     cache: int | None = None
 
 
+@arguments_told
 @dataclass(frozen=True, slots=True)
 class HugePages:
     """Pages of one size that a NUMA node has set aside, in use or not."""
@@ -35,6 +38,7 @@ class NumaNode:
     distances: tuple[int, ...] = ()
 
 
+@arguments_told
 @dataclass(frozen=True, slots=True)
 class MachineTopology:
     """CPUs by number, nodes by id. A machine without NUMA has one node, 0."""

@@ -10,6 +10,7 @@ from simclock.clock import Clock, RealClock, VirtualClock, format_rfc3339
 from simclock.dice import Ids, Rng, unguessable
 from simclock.latency import Delay, Latency
 from simclock.manual_loop import ManualLoop
+from simclock.python_clocks import python_clocks
 from simclock.virtual_loop import NothingToWaitFor, TimeLimitPassed, VirtualLoop, run_virtual
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "aside",
     "call_aside",
     "format_rfc3339",
+    "python_clocks",
     "run_virtual",
     "unguessable",
 ]

@@ -47,6 +47,15 @@ with fakecri.serve() as fake, grpc.insecure_channel(fake.endpoint) as channel:
         reflection.ProtoReflectionDescriptorDatabase(channel).get_services()
     )
 '"""
+IN_VIRTUAL_TIME: Final = """cat >test_hours.py <<.
+import asyncio, pytest, time
+@pytest.mark.virtual_time
+async def test_hours(fakecri):
+    began = time.time()
+    await asyncio.sleep(7200)
+    assert time.time() - began == 7200
+.
+"""
 PAGES: Final = ("test_first_blocks.py", "test_tutorials.py", "test_readme.py")
 TRIALS: Final = (
     Trial(
@@ -73,6 +82,7 @@ TRIALS: Final = (
     Trial("fuse", ("python -c 'import fakecri.cgroupfs.outside.mount'", "fakecri cgroupfs --help")),
     Trial("logind", ("python -c 'import dbus_fast, fakecri.machine.logind_bus'",)),
     Trial("reflection", (REFLECTED,)),
+    Trial("pytest", (IN_VIRTUAL_TIME, "pytest -q -p no:cacheprovider test_hours.py")),
 )
 """Every extra of pyproject.toml is in one of them: a test looks."""
 

@@ -6,7 +6,7 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ from typing import Any
 from kubelet_conformance.ci.options import OPTIONS
 from kubelet_conformance.registry import Level, Selection, SelectionError, select
 from kubelet_conformance.scenarios.files import SUFFIXES, in_files, named_files
-from kubelet_conformance.sources import all_cases
+from kubelet_conformance.sources import all_cases, written_names
+from kubeobjects.strict.errors import did_you_mean
 from simclock.distribution import add_version, not_installed
 from simclock.start_up import many_imports
 
@@ -44,6 +45,14 @@ some cases (run them again, or use a smaller --jobs), 4 wrong options
 
 
 EXIT_OPTIONS = 4
+WORDS = {
+    "--level": ("must", "should", "detail"),
+    "--kubelet": ("refkubelet", "refkubelet-process"),
+    "--runtime": ("fake", "fake-socket", "containerd"),
+    "--time": ("real", "jump"),
+    "--traces": ("none", "failed", "all"),
+}
+"""Options -> the words that they take."""
 NOT_FOR_CASES = ("cacheprovider", "asyncio", "hypothesispytest", "anyio", "fakecri", "timewarp")
 """Plugins of pytest that a run goes without, where they are installed."""
 READER_GONE = 141
@@ -264,12 +273,15 @@ def run(words: Sequence[str]) -> int:
             error = ModuleNotFoundError(name=name)
             print(f"kubelet-conformance: {not_installed(error, 'conformance')}", file=sys.stderr)
             return 2
+    named = named_files(words)
+    if problem := _wrong_words(words, with_files=bool(named)):
+        print(f"kubelet-conformance: {problem}", file=sys.stderr)
+        return EXIT_OPTIONS
     with many_imports():  # not at the top: `list` goes without them
         import pytest
 
         import kubelet_conformance.pytest_plugin  # noqa: F401  # while no garbage is collected
 
-    named = named_files(words)
     rest = [word for word in words if word not in named]
     files = in_files(named)
     if problem := _wrong_files(files):
@@ -283,6 +295,38 @@ def run(words: Sequence[str]) -> int:
     place = ["-c", str(HERE / "pytest.ini"), f"--rootdir={HERE}"]
     cases = [str(file.absolute()) for file in files] or [str(HERE / "cases")]
     return int(pytest.main([*fixed, *place, *cases, *rest]))
+
+
+def _wrong_words(words: Sequence[str], *, with_files: bool) -> str:
+    """What is wrong with the words that choose cases and programs, before anything is loaded; "":
+    nothing. Files that are named may have cases of other names."""
+    if near := [near for name, known in WORDS.items() for near in _near(words, name, known)]:
+        return near[0]
+    chosen = {name: tuple(_values(words, name)) for name in ("--area", "--rule", "--id")}
+    disabled = tuple(_values(words, "--disable"))
+    if not with_files and (disabled or any(chosen.values())):
+        areas, rules, ids = chosen.values()
+        try:
+            written_names().check(Selection(ids, areas, rules, disabled=disabled))
+        except SelectionError as problem:
+            return str(problem)
+    return ""
+
+
+def _near(words: Sequence[str], name: str, known: Sequence[str]) -> Iterator[str]:
+    """What to say of a value that is nearly one of the known ones; others may be paths."""
+    for value in _values(words, name):
+        if value not in known and "/" not in value and (hint := did_you_mean(value, known)):
+            yield f"{name} {value}{hint} (wanted {', '.join(known)})"
+
+
+def _values(words: Sequence[str], name: str) -> Iterator[str]:
+    """The values that are given to an option."""
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        if word == name:
+            yield after
+        elif word.startswith(f"{name}="):
+            yield word.removeprefix(f"{name}=")
 
 
 def _wrong_files(files: Sequence[Path]) -> str:

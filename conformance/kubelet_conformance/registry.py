@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kubelet_conformance.features import Feature, Level
 from kubelet_conformance.known_bugs import KnownBug, release_of
 from kubelet_conformance.shards import parts
+from kubeobjects.strict.errors import did_you_mean
 
 if TYPE_CHECKING:  # a case is declared without the harness that runs it
     from kubelet_conformance.harness.node import Node
@@ -27,6 +28,7 @@ __all__ = [
     "REGISTRY",
     "Case",
     "CaseError",
+    "CaseNames",
     "CaseRegistry",
     "Feature",
     "KnownBug",
@@ -236,12 +238,12 @@ class Selection:
 
     def check(self, cases: Sequence[Case]) -> None:
         """Raise SelectionError when a chosen name matches no case at all, whatever its level."""
-        for value in self.ids + self.disabled:
-            _must_match("ID", value, any(case.id == value for case in cases))
-        for value in self.areas:
-            _must_match("area", value, any(case.area == value for case in cases))
-        for value in self.rules:
-            _must_match("rule", value, any(_cites(case, value) for case in cases))
+        names = CaseNames(
+            ids=frozenset(case.id for case in cases),
+            areas=frozenset(case.area for case in cases),
+            rules=frozenset(rule for case in cases for rule in case.rules),
+        )
+        names.check(self)
 
     def chooses(self, case: Case) -> bool:
         """Whether `case` is to run. A case named by its ID runs whatever its level."""
@@ -254,9 +256,29 @@ class Selection:
         )
 
 
-def _must_match(kind: str, value: str, matches: bool) -> None:
-    if not matches:
-        raise SelectionError(f"no case with {kind} {value!r}; `kubelet-conformance list` shows all")
+@dataclass(frozen=True, slots=True)
+class CaseNames:
+    """By which names cases can be chosen."""
+
+    ids: frozenset[str]
+    areas: frozenset[str]
+    rules: frozenset[str]
+
+    def check(self, selection: Selection) -> None:
+        """Raise SelectionError for a chosen name that no case has."""
+        families = {part for rule in self.rules for part in (rule[: rule.index("-")], rule)}
+        rules = families | {rule.partition(".")[0] for rule in self.rules}
+        for kind, wanted, known in (
+            ("ID", selection.ids + selection.disabled, self.ids),
+            ("area", selection.areas, self.areas),
+            ("rule", selection.rules, rules),
+        ):
+            for name in wanted:
+                if name not in known:
+                    raise SelectionError(
+                        f"no case with {kind} {name!r}{did_you_mean(name, known)} "
+                        "(`kubelet-conformance list` shows all)"
+                    )
 
 
 def _cites(case: Case, wanted: str) -> bool:

@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from kubelet_conformance.registry import REGISTRY, Case, Selection, load_cases
+from kubelet_conformance.registry import REGISTRY, Case, CaseNames, Selection, load_cases
 from kubelet_conformance.scenarios.files import AREA, SUFFIXES, shipped
 
 PACKAGE: Final = Path(__file__).parent
+WRITTEN_ID: Final = re.compile(r'\bconformance\(\s*id="([a-z0-9-]+)"')
+WRITTEN_RULE: Final = re.compile(r"\b[A-Z]{2,5}-\d{3}(?:\.\d{1,2})?\b")
 OUTSIDE: Final = "case_files"
 """The package that modules outside are imported into."""
 
@@ -64,6 +67,20 @@ def _imported(path: Path) -> str:
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return name
+
+
+def written_names() -> CaseNames:
+    """The names by which the cases of this package and its fixtures can be chosen, as their files
+    have them: read in a moment, where importing them takes seconds. Rules may be more."""
+    texts = [path.read_text() for path in (PACKAGE / "cases").rglob("*.py")]
+    folders = (path.name for path in (PACKAGE / "cases").iterdir() if path.is_dir())
+    ids = {name for text in texts for name in WRITTEN_ID.findall(text)}
+    texts += [path.read_text() for path in shipped()]
+    return CaseNames(
+        ids=frozenset(ids | {path.stem for path in shipped()}),
+        areas=frozenset({AREA, *folders} - {"__pycache__"}),
+        rules=frozenset(rule for text in texts for rule in WRITTEN_RULE.findall(text)),
+    )
 
 
 def with_fixtures(places: Sequence[str], selection: Selection, cases: Path) -> list[str]:

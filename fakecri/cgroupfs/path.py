@@ -13,6 +13,7 @@ from fakecri.cgroupfs.interface.tree import Cgroup, InterfaceFile
 from fakecri.cgroupfs.interface.values import MAX_WRITE_BYTES, named, refuse
 from fakecri.cgroupfs.usage import Places, UsedPlace
 from fakecri.cgroupfs.walking import glob, pattern_parts, split
+from kubeobjects.arguments import arguments_told
 
 _MODES: Final = ("r", "w", "a", "r+", "w+", "a+", "rt", "wt", "at")
 _PLAIN: Final = MAX_WRITE_BYTES // 4
@@ -26,6 +27,7 @@ class FileSystem(Places, Protocol):
         """A path from the root."""
 
 
+@arguments_told
 class CgroupPath(UsedPlace[FileSystem]):
     """A place in the fake file system, there or not: pathlib's methods, and what `UsedPlace` adds.
 

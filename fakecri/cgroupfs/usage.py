@@ -16,6 +16,7 @@ from fakecri.cgroupfs.interface import pressure
 from fakecri.cgroupfs.interface.open_file import Descriptors
 from fakecri.cgroupfs.interface.tree import Cgroup, Hierarchy, InterfaceFile
 from fakecri.cgroupfs.interface.values import named, refuse, require_amounts
+from kubeobjects.arguments import arguments_told
 
 _DEVICE: Final = re.compile(r"\d+:\d+")
 
@@ -39,6 +40,7 @@ class Places(Descriptors, Protocol):
 F = TypeVar("F", bound=Places)
 
 
+@arguments_told
 class UsedPlace(Generic[F]):
     """A place in a file system, and what its group uses. F: the type of the file system."""
 

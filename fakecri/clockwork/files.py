@@ -3,8 +3,10 @@
 A log is made at the start of its container and stays that file when it is renamed, until
 ReopenContainerLog or the end (CRI-104). A runtime holds it open for that; here its identity is kept
 in place of a descriptor, and it is opened for each piece of output, so that a thousand containers
-need no more open files than one. What must never happen here: a full disk or a bad path ends more
-than a line in our own log; a file that is none makes the fake wait; a descriptor stays open.
+need no more open files than one. What is written has the time of the fake, as what the CRI says of
+containers has: a client may compare the two. What must never happen here: a full disk or a bad path
+ends more than a line in our own log; a file that is none makes the fake wait; a descriptor stays
+open.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ import errno
 import logging
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -37,10 +39,12 @@ _Identity: TypeAlias = tuple[int, int]
 
 
 class HostFiles:
-    """Does file work. `write_logs` False: logs are left out, termination messages are written."""
+    """Does file work. `write_logs` False: logs are left out, termination messages are written.
+    `wall_ns`: the fake's time, which files are given; None: they have the machine's."""
 
-    def __init__(self, *, write_logs: bool) -> None:
+    def __init__(self, *, write_logs: bool, wall_ns: Callable[[], int] | None = None) -> None:
         self.write_logs = write_logs
+        self._wall_ns = wall_ns
         self._logs: dict[str, _Identity] = {}
         """Path of a log when it was made -> which file it is, for containers that run."""
 
@@ -49,7 +53,7 @@ class HostFiles:
         try:
             if isinstance(work, WriteMessage):
                 with _made(work.path, os.O_TRUNC, _MESSAGE_MODE) as file:
-                    _write_all(file, work.text.encode())
+                    self._write(file, work.text.encode())
             elif self.write_logs:
                 self._log_work(work)
         except (OSError, ValueError) as error:  # the latter: a zero byte in the path
@@ -63,34 +67,41 @@ class HostFiles:
         self._logs.pop(work.path, None)
         if isinstance(work, OpenLog):
             with _made(work.path, os.O_APPEND, _LOG_MODE) as file:
+                self._write(file, b"")
                 self._logs[work.path] = _identity(os.fstat(file))
 
     def _append(self, path: str, data: bytes) -> None:
         """Add to the log that was made at `path`; it may have another name in the same directory by
         now. If it is not there any more, nobody reads what is written."""
         file_id = self._logs[path]
-        if not _append_to(path, file_id, data):
+        if not self._append_to(path, file_id, data):
             renamed = _name_of(file_id, os.path.dirname(path))
             if renamed is not None:
-                _append_to(renamed, file_id, data)
+                self._append_to(renamed, file_id, data)
 
+    def _append_to(self, path: str, known: _Identity, data: bytes) -> bool:
+        """Add to the file at `path` if it is the known one; False if it is not."""
+        try:
+            file = os.open(path, _FOR_WRITING | os.O_APPEND)
+        except OSError as error:
+            # ENXIO: a FIFO that nobody reads has taken the name.
+            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ELOOP):
+                return False
+            raise
+        try:
+            if _identity(os.fstat(file)) != known:
+                return False
+            self._write(file, data)
+        finally:
+            os.close(file)
+        return True
 
-def _append_to(path: str, known: _Identity, data: bytes) -> bool:
-    """Add to the file at `path` if it is the known one; False if it is not."""
-    try:
-        file = os.open(path, _FOR_WRITING | os.O_APPEND)
-    except OSError as error:
-        # ENXIO: a FIFO that nobody reads has taken the name.
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ELOOP):
-            return False
-        raise
-    try:
-        if _identity(os.fstat(file)) != known:
-            return False
-        _write_all(file, data)
-    finally:
-        os.close(file)
-    return True
+    def _write(self, file: int, data: bytes) -> None:
+        while data:
+            data = data[os.write(file, data) :]
+        if self._wall_ns is not None:
+            with suppress(PermissionError):  # another user's file that we may write
+                os.utime(file, ns=(self._wall_ns(), self._wall_ns()))
 
 
 def _name_of(known: _Identity, directory: str) -> str | None:
@@ -105,11 +116,6 @@ def _name_of(known: _Identity, directory: str) -> str | None:
 
 def _identity(found: os.stat_result) -> _Identity:
     return found.st_dev, found.st_ino
-
-
-def _write_all(file: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(file, data) :]
 
 
 @contextmanager

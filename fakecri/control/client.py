@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from fakecri.cri.endpoint import EndpointError, require_listener, socket_path
+from kubeobjects.arguments import arguments_told, tells_arguments
 from simclock import RealClock
 
 _POLL_S = 0.02
@@ -43,6 +44,7 @@ class _UnixConnection(HTTPConnection):
         self.sock.connect(self._path)
 
 
+@arguments_told
 class ControlClient:
     """A client of one control socket.
 
@@ -93,6 +95,7 @@ class ControlClient:
             raise ControlError(status, parsed["error"])
         return parsed
 
+    @tells_arguments("pod", "container", "image", "attempt", "since_s")
     def wait_for_calls(self, method: str, *, times: int, within_s: float, **filters: Any) -> int:
         """Wait until there were `times` such calls; returns how many there are.
 

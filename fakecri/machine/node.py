@@ -17,6 +17,7 @@ from fakecri.machine import oom_report
 from fakecri.machine.kernel_log import KernelLog, KernelLogReader
 from fakecri.machine.logind import FakeLogind
 from fakecri.machine.values import GIB, Filesystem, InterfaceTraffic, Tenant, Usage, Victim
+from kubeobjects.arguments import arguments_told
 from kubeobjects.machine import FilesystemStats, MemoryStats, PidStats
 from simclock import Clock
 
@@ -36,6 +37,7 @@ def _copied(filesystems: dict[str, Filesystem]) -> dict[str, Filesystem]:
     return {path: replace(filesystem) for path, filesystem in filesystems.items()}
 
 
+@arguments_told
 @dataclass(slots=True)
 class FakeNode:
     """A machine. Change its fields while a test runs: they count at once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from kubeobjects.arguments import tells_arguments
 from kubeobjects.topology import Cpu, NumaNode
 from kubeobjects.topology import HugePages as HugePages
 from kubeobjects.topology import MachineTopology as MachineTopology
@@ -16,6 +17,7 @@ NO_HUGEPAGES: Final = (HugePages(2 << 20, 0), HugePages(1 << 30, 0))
 """The sizes that an x86 machine has, with no pages set aside."""
 
 
+@tells_arguments()
 def uniform_topology(
     *,
     sockets: int = 1,

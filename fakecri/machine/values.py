@@ -6,11 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from kubeobjects.arguments import arguments_told
+
 GIB: Final = 1024**3
 NEVER_A_VICTIM: Final = -1000
 """The oom_score_adj of a process that the kernel does not kill for memory."""
 
 
+@arguments_told
 @dataclass(frozen=True, slots=True)
 class InterfaceTraffic:
     """Bytes and errors of one network interface."""
@@ -74,6 +77,7 @@ class Tenant:
         return 0
 
 
+@arguments_told
 @dataclass(slots=True)
 class Filesystem:
     """A filesystem of the fake node. `base_used_bytes` is what others than containers use."""

@@ -76,6 +76,10 @@ def query(
     )
 
 
+ASKED: Final = tuple(query.__kwdefaults__ or ())
+"""The names of those arguments."""
+
+
 def check_series(times_s: Sequence[float], expected_s: Sequence[float], slack: Slack) -> None:
     """The times have the spacing of `expected_s` (both count from their first entry).
 

@@ -17,8 +17,17 @@ from google.protobuf.message import Message
 
 from fakecri.behaviors.matching import Subject
 from fakecri.recording.call import Call, Kept, Question
-from fakecri.recording.questions import Query, Slack, check_series, distance, query, query_of_step
+from fakecri.recording.questions import (
+    ASKED,
+    Query,
+    Slack,
+    check_series,
+    distance,
+    query,
+    query_of_step,
+)
 from fakecri.recording.subjects import ABOUT_ALL, NAMING_CALLS, SubjectBook
+from kubeobjects.arguments import arguments_told, tells_arguments
 
 DEFAULT_CAPACITY: Final = 100_000
 MASK: Final = "***"
@@ -27,6 +36,7 @@ _SHOWN_CALLS: Final = 12
 _SHARED_QUESTIONS: Final = 256
 
 
+@arguments_told
 class Recorder:
     """Keeps the last `capacity` calls and answers questions about them.
 
@@ -159,18 +169,22 @@ class Recorder:
         rows = (call.to_dict(t0_s=t0_s) for call in self._calls)
         return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
 
+    @tells_arguments(*ASKED)
     def calls(self, method: str | None = None, **which: Any) -> list[Call]:
         """The recorded calls that fit, in order of arrival."""
         return self.select(query(method, **which))
 
+    @tells_arguments(*ASKED)
     def count(self, method: str | None = None, **which: Any) -> int:
         """How many calls fit."""
         return len(self.calls(method, **which))
 
+    @tells_arguments(*ASKED)
     def times_s(self, method: str | None = None, **which: Any) -> list[float]:
         """When the fitting calls arrived, seconds on the monotonic clock."""
         return [call.started_s for call in self.calls(method, **which)]
 
+    @tells_arguments(*ASKED)
     def assert_called(
         self, method: str, *, times: int | None = None, at_least: int = 1, **which: Any
     ) -> list[Call]:
@@ -187,6 +201,7 @@ class Recorder:
             f"expected {number} x {target}, got {len(hits)}{lines}\n{self.explain(target)}"
         )
 
+    @tells_arguments(*ASKED)
     def assert_not_called(self, method: str, **which: Any) -> None:
         """Assert that no call fits. Raises AssertionError with the calls that do."""
         __tracebackhide__ = True
@@ -224,6 +239,7 @@ class Recorder:
             f"{self.explain(wanted)}"
         )
 
+    @tells_arguments(*ASKED)
     def assert_series(
         self, method: str, expected_s: Sequence[float], *, slack_s: Slack = 1.0, **which: Any
     ) -> None:

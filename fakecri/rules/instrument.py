@@ -27,12 +27,14 @@ from fakecri.rules.on import On
 from fakecri.rules.on_base import Calls, Programmable
 from fakecri.rules.stream_faults import OpenStream, StreamEnded, StreamFaults
 from fakecri.rules.under_way import CallsUnderWay
+from kubeobjects.arguments import arguments_told
 from simclock import Clock, Delay, Latency
 from simclock.latency import NO_DELAY
 
 A = TypeVar("A")
 
 
+@arguments_told
 class Instrumented(Asked):
     """A call target that records calls and applies fault rules; `answerer` has the answers.
 

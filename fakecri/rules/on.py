@@ -20,6 +20,7 @@ from fakecri.rules import verbs
 from fakecri.rules.faults import Proceed, Rule
 from fakecri.rules.on_base import Calls, Fault
 from fakecri.words.behaviors import Behavior, exits
+from kubeobjects.arguments import arguments_told
 
 P = ParamSpec("P")
 VERBS: Final = Fault.known
@@ -47,6 +48,7 @@ class verb(Generic[P]):
         return signature(self._fault).replace(return_annotation=Rule)
 
 
+@arguments_told
 class On:
     """`cri.on("StartContainer", pod="web")`: calls that a verb makes a rule about.
 

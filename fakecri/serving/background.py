@@ -36,9 +36,11 @@ from fakecri.fake import FakeCRI
 from fakecri.machine.node import FakeNode
 from fakecri.options import OptionFields
 from fakecri.recording.call import Call
+from fakecri.recording.questions import ASKED
 from fakecri.server import serve as serve_grpc
 from fakecri.serving.handed_over import hand_over, pause
 from fakecri.streaming.stream_rules import Programs
+from kubeobjects.arguments import arguments_told, tells_arguments
 from simclock import ManualLoop, RealClock
 from simclock.loop_thread import LoopThread
 
@@ -63,6 +65,7 @@ def _on_loop(
     return handed
 
 
+@arguments_told
 class ServedFake:
     """A fake runtime on a socket, with the methods of `FakeCRI` as blocking calls for any thread.
 
@@ -166,6 +169,7 @@ class ServedFake:
             raise ValueError('time passes by itself here; to advance it: serve(clock="manual")')
         return cast(float, self._thread.run(lambda: loop.advance(duration_s)))
 
+    @tells_arguments(*ASKED)
     def wait_for_calls(
         self, method: str, *, times: int = 1, within_s: float = 10.0, **filters: Any
     ) -> list[Call]:
@@ -189,6 +193,7 @@ class ServedFake:
         return ControlClient(self.control)
 
 
+@tells_arguments(*OptionFields.__annotations__)
 @contextmanager
 def serve(
     listen: str | None = None,

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from fakecri import fakesh
 from fakecri.behaviors.matching import Match, Subject
 from fakecri.rules.faults import Rule, RuleBook
+from kubeobjects.arguments import arguments_told
 
 TcpHandler: TypeAlias = Callable[
     [asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None] | None
@@ -50,6 +51,7 @@ class PortRule(_StreamRule):
         self.target = target
 
 
+@arguments_told
 class Programs:
     """What a test has programmed for the streams: `rules`, oldest first; the newest one that fits
     acts."""

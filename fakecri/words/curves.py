@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from fakecri.words.kinds import WordError
+from kubeobjects.arguments import tells_arguments
 
 Curve: TypeAlias = tuple[tuple[float, int], ...]
 """A step function: (seconds after start, value), in rising order of time."""
@@ -33,6 +34,7 @@ def whole_ns(at_s: float) -> float:
     return round(at_s * 1e9) / 1e9 if math.isfinite(at_s) else at_s
 
 
+@tells_arguments()
 def ramp(start: int, end: int, over_s: float, *, from_s: float = 0.0, steps: int = 20) -> Curve:
     """From `start` to `end` in equal steps, during `over_s` seconds from `from_s` on.
 

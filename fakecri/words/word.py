@@ -35,6 +35,7 @@ from typing import (
 from typing import get_type_hints as hints_of
 
 from fakecri.words.kinds import Kind, WordError, plain_kind
+from kubeobjects.arguments import require_arguments
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -84,8 +85,12 @@ class Word:
 
     __signature__: ClassVar = _OfConstructor()
 
-    def __new__(cls, *_: Any, **__: Any) -> Self:
+    def __new__(cls, *_: Any, **given: Any) -> Self:
         _make(cls)
+        if given:
+            code = cls.__init__.__code__
+            takes = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+            require_arguments(cls.__name__, given, takes)
         return super().__new__(cls)
 
     def __repr__(self) -> str:

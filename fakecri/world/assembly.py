@@ -33,7 +33,7 @@ from fakecri.rules.under_way import CallsUnderWay
 from fakecri.streaming.host import Streaming
 from fakecri.streaming.session import Runtime
 from fakecri.world.programming import Programming
-from simclock import Clock, Ids
+from simclock import Clock, Ids, RealClock
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +97,8 @@ def assemble(clock: Clock, ids: Ids, node: FakeNode, options: Options) -> Parts:
         watch=lambda news: events.publish(news),
     )
     core = _core(clock, ids, node, options, driver)
-    files = HostFiles(write_logs=options.write_logs)
+    own_time = None if isinstance(clock, RealClock) else clock.wall_ns
+    files = HostFiles(write_logs=options.write_logs, wall_ns=own_time)
     clockwork = Clockwork(core, clock, files)
     node.tenant = Tenancy(core, clockwork)
     events = EventStreams(core, keep_s=options.keep_events_s)

@@ -27,8 +27,10 @@ from fakecri.machine.values import Victim
 from fakecri.rules.under_way import CallsUnderWay
 from fakecri.streaming.host import Streaming
 from fakecri.words.kinds import MAX_EXIT_CODE
+from kubeobjects.arguments import arguments_told
 
 
+@arguments_told
 class World:
     """Sandboxes, containers, runtime and node, seen and touched from outside."""
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from kubeobjects.arguments import arguments_told
+
 UNSIGNED_ROOT: Final = """\
 -----BEGIN CERTIFICATE-----
 MIIBoDCCAUegAwIBAgIUR2S7K9JaCyywZx7V+YUnsf0Zq3EwCgYIKoZIzj0EAwIw
@@ -31,6 +33,7 @@ _BACKDATE: Final = timedelta(minutes=5)
 _ORDINARY: Final = ("digital signature", "key encipherment", "key agreement", "data encipherment")
 
 
+@arguments_told
 @dataclass(frozen=True)
 class CertificateAuthority:
     """An authority with a key of its own. Make one with `make` or `load`."""

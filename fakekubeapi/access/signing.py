@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fakekubeapi.access.certificates import YEAR_S
+from kubeobjects.arguments import arguments_told
 
 CLIENT: Final = "kubernetes.io/kube-apiserver-client"
 KUBELET_CLIENT: Final = "kubernetes.io/kube-apiserver-client-kubelet"
@@ -33,6 +34,7 @@ class Verdict:
 _APPROVED: Final = Verdict("Approved", "AutoApproved", "approved by the fake API server")
 
 
+@arguments_told
 @dataclass
 class Signing:
     """Nothing is decided at first. What a method says holds for requests that come from then on;

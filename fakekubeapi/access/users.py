@@ -6,10 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kubeobjects.arguments import arguments_told
+
 ALL_AUTHENTICATED: Final = "system:authenticated"
 MASTERS: Final = "system:masters"
 
 
+@arguments_told
 @dataclass(frozen=True, slots=True)
 class User:
     """A user as an API server knows it (`UserInfo` of authentication.k8s.io)."""
@@ -36,6 +39,7 @@ ADMIN: Final = User("kubernetes-admin", groups=(MASTERS, ALL_AUTHENTICATED))
 ANONYMOUS: Final = User("system:anonymous", groups=("system:unauthenticated",))
 
 
+@arguments_told
 class Users:
     """The table of bearer tokens and their users, empty at first."""
 

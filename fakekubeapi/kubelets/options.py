@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from kubeobjects.arguments import arguments_told
+
 ADDRESS_TYPES: Final = ("InternalIP", "ExternalIP", "Hostname", "InternalDNS", "ExternalDNS")
 PORT: Final = 10250
 
@@ -20,6 +22,7 @@ class CredentialsError(Exception):
     """Files of credentials that cannot be used; the text says which, and what was wanted."""
 
 
+@arguments_told
 @dataclass(frozen=True)
 class KubeletOptions:
     """How to reach kubelets."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from fakekubeapi.errors import StatusError, bad_request
+from fakekubeapi.errors import StatusError, bad_request, no_such_kind
 from fakekubeapi.resources import Resource, find_resource
 from fakekubeapi.storage.store import Key
 from kubeobjects.schema.messages import Message, Schema, schema_of
@@ -61,13 +61,9 @@ def parse_route(method: str, path: str, schema: Schema | None = None) -> Route:
     if len(rest) > 2 and rest[0] == "namespaces" and rest[2] not in ("status", "finalize"):
         namespace, rest = rest[1], rest[2:]
     resource = find_resource(group, version, rest[0]) if rest else None
-    unknown = resource is None or resource.kind not in schema.kinds(resource.package)
-    if (
-        unknown
-        or resource is None
-        or len(rest) > 3
-        or (namespace is not None) > resource.namespaced
-    ):
+    if resource is None or resource.kind not in schema.kinds(resource.package):
+        raise no_such_kind(rest[0], f"{group}/{version}".lstrip("/")) if rest else _unknown_path()
+    if len(rest) > 3 or (namespace is not None) > resource.namespaced:
         raise _unknown_path()
     name = rest[1] if len(rest) > 1 else ""
     subresource = rest[2] if len(rest) > 2 else ""

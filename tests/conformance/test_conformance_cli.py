@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kubelet_conformance.cli import READER_GONE, main
+from kubelet_conformance.cli import EXIT_OPTIONS, READER_GONE, main
+from kubelet_conformance.sources import all_cases, written_names
 
 
 def test_list_shows_id_level_rules_and_title(capsys: pytest.CaptureFixture[str]) -> None:
@@ -22,6 +23,76 @@ def test_list_shows_id_level_rules_and_title(capsys: pytest.CaptureFixture[str])
 def test_list_says_what_is_wrong_with_a_selection(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--id", "nope"]) == 4
     assert "no case with ID 'nope'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--area", "evicton"], "no case with area 'evicton'; did you mean eviction?"),
+        (["--area", "bug"], "no case with area 'bug'; did you mean bugs?"),
+        (["--rule=BAKC-009"], "no case with rule 'BAKC-009'; did you mean BACK-009?"),
+        (["--rule", "BAK"], "no case with rule 'BAK'; did you mean BACK?"),
+        (["--id", "stop-minimun"], "no case with ID 'stop-minimun'; did you mean stop-minimum?"),
+        (["--disable", "stop-minimun"], "did you mean stop-minimum?"),
+        (["-x", "--level", "mst"], "--level mst; did you mean must? (wanted must, should, detail)"),
+        (["--kubelet", "refkublet"], "--kubelet refkublet; did you mean refkubelet?"),
+        (["--runtime", "fake-soket"], "--runtime fake-soket; did you mean fake-socket?"),
+        (["--time", "jmp"], "--time jmp; did you mean jump?"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_run_tells_a_mistyped_word_before_anything_is_loaded(
+    words: list[str], told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def loads() -> None:
+        raise AssertionError("something is loaded")
+
+    monkeypatch.setattr("kubelet_conformance.cli.many_imports", loads)
+    assert main(["run", *words]) == EXIT_OPTIONS
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--area", "eviction", "--rule", "BACK-003", "--rule", "EVIC", "--id", "stop-minimum"],
+        ["--kubelet", "./refkubelet", "--runtime", "unix:///run/fake", "--level=detail"],
+        ["mine.yaml", "--area", "mine", "--id", "a-case-of-mine"],
+    ],
+)
+def test_run_goes_on_with_words_that_may_be_right(
+    words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Loaded(Exception):
+        pass
+
+    def loads() -> None:
+        raise Loaded
+
+    monkeypatch.setattr("kubelet_conformance.cli.many_imports", loads)
+    with pytest.raises(Loaded):
+        main(["run", *words])
+
+
+def test_names_as_files_have_them_are_those_of_the_cases() -> None:
+    names, cases = written_names(), all_cases()
+    assert {case.id for case in cases} == names.ids
+    assert {case.area for case in cases} == names.areas
+    assert {rule for case in cases for rule in case.rules} <= names.rules
+
+
+@pytest.mark.parametrize(
+    ("package", "command"),
+    [
+        ("refkubelet", "refkubelet"),
+        ("fakecri", "fakecri"),
+        ("fakekubeapi", "fakekubeapi"),
+        ("kubelet_conformance", "kubelet-conformance"),
+    ],
+)
+def test_each_package_is_its_command(package: str, command: str) -> None:
+    done = subprocess.run([sys.executable, "-m", package, "--help"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.split()[1]) == (0, command)
 
 
 def test_run_without_pytest_says_what_to_install(

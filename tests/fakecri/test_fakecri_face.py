@@ -28,7 +28,7 @@ def test_dir_has_every_public_name() -> None:
 def test_misspelt_words_are_answered_with_the_right_one() -> None:
     with pytest.raises(AttributeError, match="'FakeCry'; did you mean FakeCRI"):
         _ = fakecri.FakeCry
-    with pytest.raises(TypeError, match=r"no option 'run_name'.*options: images"):
+    with pytest.raises(TypeError, match=r"no argument 'run_name'; did you mean runtime_name"):
         FakeCRI(run_name="x")  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="'StartContaner'; did you mean StartContainer"):
         FakeCRI().on("StartContaner")

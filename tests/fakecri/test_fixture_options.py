@@ -110,7 +110,7 @@ def test_wrong_options_are_told_in_a_sentence(tmp_path: Path) -> None:
     assert "Traceback" not in said
     assert "During handling" not in said
     for sentence in (
-        "fakecri: FakeCRI has no option 'imgaes'; did you mean images?",
+        "fakecri: FakeCRI has no argument 'imgaes'; did you mean images?",
         "real and manual are for fakecri_server",
         "fakecri: clock: wanted real or manual, got 'fast'",
         "the marker fakecri takes options by name",

@@ -78,7 +78,7 @@ async def test_health_discovery_and_refusals() -> None:
             assert (await answer.json())["kind"] == "APIResourceList"
         kubectl = {"Accept": "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"}
         async with http.get("/openapi/v2", headers=kubectl) as answer:
-            assert (answer.status, (await answer.json())["reason"]) == (406, "NotAcceptable")
+            assert (answer.status, answer.content_type) == (406, "text/plain")
         cbor = {"Content-Type": "application/cbor"}
         async with http.post(PODS, data=b"\xd9\xd9\xf7\xa0", headers=cbor) as answer:
             assert answer.status == 415

@@ -59,6 +59,7 @@ FLOORS = (
     ("kubelet",),
     ("daemon",),
     ("cli",),
+    ("__main__",),
 )
 IMPURE_IMPORTS = {"asyncio", "grpc", "os", "time", "aiohttp", "socket", "random", "pathlib"}
 # What these work out of a table of types they keep; nobody can tell the second call from the first.

@@ -138,7 +138,7 @@ def test_first_blocks_of_python_pass(
             files.append((title[1], block.text))
     assert len(dict(files)) == len(files)
     command = "pytest -q -p no:cacheprovider -W error"
-    if "pytest-asyncio" in words:
+    if words[0] == "pytest" or "pytest-asyncio" in words:
         command += " -o asyncio_default_fixture_loop_scope=function"  # it warns of its change
     said = (
         f"{sum(len(re.findall(r'^(?:async )?def test_', text, re.M)) for _, text in files)} passed"
@@ -176,4 +176,5 @@ def test_a_plain_install_brings_what_it_needs_and_no_extra() -> None:
     plain = brought([])
     assert {"refkubelet", "grpcio", "protobuf", "aiohttp", "yarl", "msgspec"} <= plain
     assert plain.isdisjoint({"lightkube", "pytest", "rich", "prometheus-client", "cryptography"})
+    assert {"pytest", "pytest-asyncio", "time-machine"} <= brought(["pytest"])
     assert {"lightkube", "httpx2", "mfusepy", "pytest", "rich"} <= brought(["conformance"])

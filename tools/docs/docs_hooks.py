@@ -5,14 +5,12 @@ mkdocs calls the functions by their names (mkdocs.yml, `hooks`).
 
 from __future__ import annotations
 
-import inspect
 import json
 import posixpath
 import re
 import sys
 import tomllib
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,11 +19,19 @@ from mkdocs.structure.files import File
 
 sys.path.insert(0, str(Path(__file__).parent))  # those beside it, also with PYTHONSAFEPATH
 
+import public_names
 import rule_folds
 import source_pages
 from rules_in_tree import ROOT, Found, look
 
 OUTSIDE: Final = re.compile(r"(?<!!)\[([^\]]+)\]\((\.\./[^)#\s]+)(#[^)\s]*)?\)")
+OPTIONS: Final = """\
+    options:
+      inherited_members: true
+      show_if_no_docstring: true
+      filters: ["!^_"]
+"""
+"""How pages of the API show each class."""
 OVERVIEW: Final = "<!-- overview, made when the site is built -->"
 CODE: Final = "<!-- where the code is, made when the site is built -->"
 PICTURE: Final = re.compile(r'\b(src|srcset)="(?=images/)')
@@ -123,23 +129,20 @@ def _outside(match: re.Match[str], source: str) -> str:
 
 
 def on_files(files: Any, config: Any, **_: Any) -> Any:
-    """Add a page for the API of each package, of what its `__all__` names, and one for each module
-    that is to be read."""
+    """Add a page for the API of each package, and one for each module that is to be read."""
     sys.path[:0] = [str(ROOT), str(ROOT / "protos")]
     for package, what in source_pages.API.items():
-        text = f"# {package}\n\n{what}\n\n" + "\n".join(f"::: {name}\n" for name in public(package))
+        names = [public_names.path(thing) for thing in public_names.offered(package)]
+        text = f"# {package}\n\n{what}\n\n" + "\n".join(f"::: {n}\n{OPTIONS}" for n in names)
         files.append(File.generated(config, f"api/{package}.md", content=text))
     for path, text in source_pages.pages():
         files.append(File.generated(config, path, content=text))
     return files
 
 
-def public(package: str) -> list[str]:
-    """Where the classes and functions are that a package offers, as mkdocstrings finds them."""
-    module = import_module(package)
-    names = []
-    for name in module.__all__:
-        thing = inspect.unwrap(getattr(module, name))
-        if inspect.isclass(thing) or inspect.isfunction(thing):
-            names.append(f"{thing.__module__}.{thing.__qualname__}")
-    return list(dict.fromkeys(names))
+def on_post_page(output: str, page: Any, **_: Any) -> None:
+    """Raises PluginError for a page of the API without a name that its package offers."""
+    package = page.file.src_uri.removeprefix("api/").removesuffix(".md")
+    in_api = page.file.src_uri == f"api/{package}.md" and package in source_pages.API
+    if in_api and (lacks := public_names.not_shown(package, output)):
+        raise PluginError(f"{page.file.src_uri} does not show {', '.join(lacks)}")

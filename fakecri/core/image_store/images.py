@@ -21,6 +21,7 @@ from fakecri.core.lookups.lookup import shown
 from fakecri.errors import CriError, unknown
 from fakecri.process.accounts import Accounts
 from fakecri.words import stop_signals
+from kubeobjects.arguments import arguments_told
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]")
 DEFAULT_SIZE_BYTES: Final = 2_000_000
@@ -59,6 +60,7 @@ class Image:
         return named.uid if self.uid is None and named is not None else self.uid or 0
 
 
+@arguments_told
 @dataclass(frozen=True, slots=True)
 class RegistryImage:
     """What a registry says of one reference. Raises ValueError for a time, size, signal or line
@@ -114,6 +116,7 @@ def registry_of(images: Mapping[str, RegistryImage] | Iterable[str]) -> Registry
     return table.get
 
 
+@arguments_told
 @dataclass(slots=True, eq=False)
 class ImageStore:
     """The images of the node. Pulls ask `registry`."""

@@ -211,7 +211,7 @@ loose: Any = fakecri  # what a type checker would refuse
         (lambda: loose.FakeCRI().on("Version", nth=0), "nth: wanted 1 or more, got 0"),
         (
             lambda: loose.FakeCRI(image=["x"]),
-            "FakeCRI has no option 'image'; did you mean images? (options: images,",
+            "FakeCRI has no argument 'image'; did you mean images? (it takes clock,",
         ),
     ],
 )

@@ -44,6 +44,30 @@ def test_without_logs_only_messages_are_written(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["message"]
 
 
+def test_files_have_the_time_of_the_fake(tmp_path: Path) -> None:
+    """A client that removes logs by their age compares them with its clock, which is the fake's."""
+    now_ns = [1_000_000_000_000_000_001]
+    files = HostFiles(write_logs=True, wall_ns=lambda: now_ns[0])
+    log, message = tmp_path / "0.log", tmp_path / "message"
+    files.do(OpenLog(str(log)))
+    assert log.stat().st_mtime_ns == now_ns[0]
+    now_ns[0] += 7
+    files.do(WriteLog(str(log), "one\n"))
+    files.do(WriteMessage(str(message), "bye"))
+    assert (log.stat().st_mtime_ns, message.stat().st_mtime_ns) == (now_ns[0], now_ns[0])
+
+
+@pytest.mark.virtual_time
+async def test_a_running_containers_log_has_the_time_that_the_cri_says(tmp_path: Path) -> None:
+    cri = FakeCRI(write_logs=True)
+    config = pod_config()
+    config.log_directory = str(tmp_path)
+    container_id = await create(cri, await run_pod(cri, config), config, log_path="0.log")
+    await start(cri, container_id)
+    age_ns = cri.container("c").started_at_ns - (tmp_path / "0.log").stat().st_mtime_ns
+    assert 0 <= age_ns < 1000
+
+
 def test_a_bad_path_costs_a_line_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

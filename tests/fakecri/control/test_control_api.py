@@ -12,7 +12,7 @@ from runtime_calls import started
 
 from fakecri import CriError, FakeCRI
 from fakecri.control.api import Control
-from fakecri.control.http import Request, Response
+from fakecri.control.http import Request
 from fakecri.control.routes import ROUTES
 from fakecri.proxy import RecordingProxy
 
@@ -258,9 +258,3 @@ async def test_the_index_names_every_route() -> None:
     asking = Asking()
     index = await asking.ask("GET /v1")
     assert list(index) == [f"{route.method} {route.path}" for route in ROUTES]
-
-
-def test_an_answer_says_how_long_it_is() -> None:
-    head, _, body = Response({"a": "ä"}, 201).encode().partition(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 201 Created\r\n")
-    assert f"Content-Length: {len(body)}".encode() in head

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -56,11 +58,21 @@ def test_a_living_server_keeps_its_socket(fake: fakecri.ServedFake) -> None:
     assert fake.ctl().request("GET", "/v1/clock")["mode"] == "manual"
 
 
-def raw(fake: fakecri.ServedFake, data: bytes, *, end: bool = False) -> bytes:
-    """The whole answer to some bytes; `end`: nothing more comes after them."""
+@contextmanager
+def connected(fake: fakecri.ServedFake) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         sock.settimeout(10)
         sock.connect(fake.control.removeprefix("unix://"))
+        yield sock
+
+
+RULES = b"POST /v1/rules HTTP/1.1\r\nHost: x\r\n"
+TOO_MANY_CHUNKS = (b"10000\r\n" + bytes(0x10000) + b"\r\n") * (MAX_BODY_BYTES // 0x10000 + 1)
+
+
+def raw(fake: fakecri.ServedFake, data: bytes, *, end: bool = False) -> bytes:
+    """All answers to some bytes; `end`: nothing more comes after them."""
+    with connected(fake) as sock:
         sock.sendall(data)
         if end:
             sock.shutdown(socket.SHUT_WR)
@@ -73,17 +85,25 @@ def raw(fake: fakecri.ServedFake, data: bytes, *, end: bool = False) -> bytes:
 @pytest.mark.parametrize(
     ("data", "status", "message"),
     [
-        (b"hello\r\n\r\n", b"400", b"wanted an HTTP/1.1 request line"),
-        (b"POST /v1/rules HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", b"411", b"Length"),
-        (b"POST /v1/rules HTTP/1.1\r\nContent-Length: x\r\n\r\n", b"400", b"wanted a number"),
-        (b"POST /v1/rules HTTP/1.1\r\nContent-Length: 9\r\n\r\nab", b"400", b"after 2 of 9"),
-        (b"POST /v1/rules HTTP/1.1\r\nContent-Length: 1\r\n\r\n\xff", b"400", b"no UTF-8"),
+        (b"hello\r\n\r\n", b"400", b"illegal request line"),
+        (b"\x16\x03\x01\x02" + bytes(600), b"400", b"wanted a request in HTTP/1.1"),  # TLS
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"505", b"wanted HTTP/1.1, got HTTP/2.0"),
+        (b"GET http://[ HTTP/1.1\r\nHost: x\r\n\r\n", b"400", b"the target"),
+        (b"GET /v1 HTTP/1.1\r\n\r\n", b"400", b"Missing mandatory Host"),
+        (RULES + b"Content-Length: x\r\n\r\n", b"400", b"bad Content-Length"),
+        (RULES + b"Content-Length: 9\r\n\r\nab", b"400", b"received 2 bytes, expected 9"),
+        (RULES + b"Content-Length: 1\r\n\r\n\xff", b"400", b"no UTF-8"),
+        (RULES + b"Transfer-Encoding: chunked\r\n\r\n2\r\na", b"400", b"incomplete chunked read"),
+        (RULES + b"Transfer-Encoding: chunked\r\n\r\nx\r\n", b"400", b"illegal chunk header"),
+        (RULES + b"Transfer-Encoding: gzip\r\n\r\n", b"501", b"chunked is supported"),
+        (RULES + b"Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx", b"415", b"got 'gzip'"),
+        (RULES + b"Content-Length: %d\r\n\r\n" % (MAX_BODY_BYTES + 1), b"413", b"are read"),
         (
-            f"POST /v1/rules HTTP/1.1\r\nContent-Length: {MAX_BODY_BYTES + 1}\r\n\r\n".encode(),
+            RULES + b"Transfer-Encoding: chunked\r\n\r\n" + TOO_MANY_CHUNKS + b"0\r\n\r\n",
             b"413",
             b"are read",
         ),
-        (b"GET /" + b"x" * MAX_HEAD_BYTES, b"431", b"head of the request"),
+        (b"GET /" + b"x" * 4 * MAX_HEAD_BYTES, b"431", b"head of the request"),
     ],
 )
 def test_malformed_http_is_answered(
@@ -92,12 +112,82 @@ def test_malformed_http_is_answered(
     answer = raw(fake, data, end=True)
     assert answer.startswith(b"HTTP/1.1 " + status)
     assert message in answer
+    assert "error" in json.loads(answer.partition(b"\r\n\r\n")[2])
+
+
+def test_a_refused_body_is_read_so_that_its_sender_reads_why(fake: fakecri.ServedFake) -> None:
+    """http.client, as most, sends all of it before it reads anything; and it goes on with a new
+    connection."""
+    with pytest.raises(ControlError, match="at most"):
+        fake.ctl().request("POST", "/v1/rules", "x" * (MAX_BODY_BYTES + 1))
+
+
+ADVANCE = b'{"advance_s": 1}'
+CHUNKS = b"5\r\n" + ADVANCE[:5] + b"\r\nB;why=not\r\n" + ADVANCE[5:] + b"\r\n0\r\nT: 1\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"Content-Length: 16\r\n\r\n" + ADVANCE,
+        b"content-length:16\r\nCONTENT-TYPE: application/json; charset=utf-8\r\n\r\n" + ADVANCE,
+        b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKS,
+        b"Transfer-Encoding: Chunked\r\nExpect: 100-continue\r\n\r\n" + CHUNKS,
+        b"Content-Length: 19\r\n\r\n\xef\xbb\xbf" + ADVANCE,  # with a byte order mark
+        b"Content-Encoding: identity\r\nContent-Length: 16\r\n\r\n" + ADVANCE,
+        b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\n"
+        b"Content-Length: 16\r\n\r\n" + ADVANCE,
+        b"Connection: keep-alive\r\nKeep-Alive: 5\r\nContent-Length: 16\r\n\r\n" + ADVANCE,
+    ],
+    ids=["length", "case", "chunks", "expect", "mark", "identity", "h2c", "keep-alive"],
+)
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"POST /v1/clock HTTP/1.1",
+        b"POST http://fake/v1/clock?a=1 HTTP/1.1",
+        b"POST /v1/clock HTTP/1.0",
+    ],
+    ids=["origin", "absolute", "1.0"],
+)
+def test_bodies_of_every_kind_arrive(fake: fakecri.ServedFake, line: bytes, data: bytes) -> None:
+    if b"hunked" in data:  # HTTP/1.0 has none
+        line = line.replace(b"/1.0", b"/1.1")
+    before = fake.ctl().request("GET", "/v1/clock")["since_start_s"]
+    answer = raw(fake, line + b"\r\nHost: fake\r\n" + data, end=True)
+    assert b"HTTP/1.1 200 OK" in answer
+    assert fake.ctl().request("GET", "/v1/clock")["since_start_s"] == pytest.approx(before + 1)
 
 
 def test_a_body_may_be_announced_first(fake: fakecri.ServedFake) -> None:
-    head = b"POST /v1/clock HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 16\r\n\r\n"
-    answer = raw(fake, head + b'{"advance_s": 1}')
-    assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK")
+    head = (
+        b"POST /v1/clock HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 16\r\n\r\n"
+    )
+    with connected(fake) as sock:
+        sock.sendall(head)
+        assert sock.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        sock.sendall(ADVANCE)
+        assert sock.recv(65536).startswith(b"HTTP/1.1 200 OK")
+
+
+def test_a_connection_takes_one_request_after_another(fake: fakecri.ServedFake) -> None:
+    """Also those sent before their turn; an advance of an hour in between ends none."""
+    hour = b'POST /v1/clock HTTP/1.1\r\nHost: x\r\nContent-Length: 19\r\n\r\n{"advance_s": 3600}'
+    get = b"GET /v1/clock HTTP/1.1\r\nHost: x\r\n\r\n"
+    missing = b"GET /v1/nothing HTTP/1.1\r\nHost: x\r\n\r\n"
+    last = b"GET /v1/clock HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    statuses = re.findall(rb"HTTP/1.1 (\d+)", raw(fake, hour + get + missing + last))
+    assert statuses == [b"200", b"200", b"404", b"200"]
+
+
+def test_head_is_get_without_the_body(fake: fakecri.ServedFake) -> None:
+    heads = {}
+    for method in (b"GET", b"HEAD"):
+        answer = raw(fake, method + b" /v1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        heads[method], _, body = answer.partition(b"\r\n\r\n")
+        assert f"Content-Length: {len(body)}".encode() in heads[method] or method == b"HEAD"
+        assert bool(body) == (method == b"GET")
+    assert heads[b"GET"] == heads[b"HEAD"]
 
 
 def test_a_body_nested_without_end_is_refused(fake: fakecri.ServedFake) -> None:
@@ -106,7 +196,8 @@ def test_a_body_nested_without_end_is_refused(fake: fakecri.ServedFake) -> None:
 
 
 def test_a_connection_that_ends_early_disturbs_nobody(fake: fakecri.ServedFake) -> None:
-    assert raw(fake, b"GET /v1/clo", end=True) == b""
+    assert raw(fake, b"", end=True) == b""
+    assert raw(fake, b"GET /v1/clo", end=True).startswith(b"HTTP/1.1 400")
     assert fake.ctl().request("GET", "/v1/clock")["mode"] == "manual"
 
 

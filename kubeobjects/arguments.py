@@ -1,0 +1,72 @@
+"""Arguments that a public function does not take: told with the name by which it was called, what
+it takes, and what was probably meant. Python's own message names an inner class, and has no list.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, TypeVar
+
+from kubeobjects.strict.errors import did_you_mean
+
+F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=type)
+
+
+def tells_arguments(*also: str) -> Callable[[F], F]:
+    """The function, whose calls with an argument by a name that it does not have raise a TypeError
+    as of `require_arguments`. `also`: what its `**` takes.
+
+    >>> @tells_arguments()
+    ... def paint(wall: str, *, colour: str = "white") -> None: ...
+    >>> paint("north", color="red")
+    Traceback (most recent call last):
+    TypeError: paint has no argument 'color'; did you mean colour? (it takes wall, colour)
+    """
+
+    def told(function: F) -> F:
+        parameters = inspect.signature(function).parameters.values()
+        own = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        of_object = own[:1] == ["self"]
+        takes = dict.fromkeys([*own[of_object:], *also])
+
+        @wraps(function)
+        def checked(*args: Any, **given: Any) -> Any:
+            __tracebackhide__ = True
+            if given.keys() - takes:
+                require_arguments(_name(function, args[0] if of_object else None), given, takes)
+            return function(*args, **given)
+
+        return checked  # type: ignore[return-value]
+
+    return told
+
+
+def arguments_told(kind: C) -> C:
+    """The class, whose constructor and public methods tell of arguments that they do not have."""
+    for name, function in list(vars(kind).items()):
+        if inspect.isfunction(function) and (name == "__init__" or not name.startswith("_")):
+            parameters = inspect.signature(function).parameters.values()
+            if len(parameters) > 1 and all(p.kind is not p.VAR_KEYWORD for p in parameters):
+                setattr(kind, name, tells_arguments()(function))
+    return kind
+
+
+def require_arguments(called: str, given: Iterable[str], takes: Iterable[str]) -> None:
+    """Raises TypeError for the first of the arguments `given` that `called` does not take."""
+    names = list(takes)
+    for name in given:
+        if name not in names:
+            hint = did_you_mean(name, names)
+            raise TypeError(
+                f"{called} has no argument {name!r}{hint} (it takes {', '.join(names) or 'none'})"
+            )
+
+
+def _name(function: Callable[..., Any], owner: object) -> str:
+    if owner is None:
+        return function.__name__
+    kind = type(owner).__name__
+    return kind if function.__name__ == "__init__" else f"{kind}.{function.__name__}"

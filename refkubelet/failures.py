@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from kubeobjects.golang.duration import format_duration
 from simclock import Clock
@@ -91,9 +92,27 @@ class Complaints:
         if trouble is not None and trouble.times > 1:
             self._log.info("%s: no longer, after %s", trouble.what, self._so_far(trouble))
 
+    @contextmanager
+    def guarded(self, what: str, *expected: type[Exception], key: str = "") -> Iterator[None]:
+        """What fails inside is told as `failed` does, and goes no further; else it is over."""
+        try:
+            yield
+        except Exception as error:
+            self.failed(what, error, *expected, key=key)
+        else:
+            self.over(key or what)
+
     def _so_far(self, trouble: _Trouble) -> str:
         lasted_s = round(self._clock.monotonic_s() - trouble.since_s)
         return f"{trouble.times} times in {format_duration(lasted_s)}"
+
+
+async def end_tasks(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel them, and wait for their ends, whatever these are."""
+    ending = list(tasks)
+    for task in ending:
+        task.cancel()
+    await asyncio.gather(*ending, return_exceptions=True)
 
 
 class PartEnded(Exception):

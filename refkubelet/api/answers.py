@@ -10,47 +10,16 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from lightkube.models.certificates_v1 import CertificateSigningRequest
-from lightkube.models.certificates_v1beta1 import ClusterTrustBundle
-from lightkube.models.core_v1 import (
-    ConfigMap,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Secret,
-    Service,
-    ServiceAccount,
-)
 from lightkube.models.meta_v1 import ObjectMeta
-from lightkube.models.node_v1 import RuntimeClass
-from lightkube.models.storage_v1 import CSIDriver, VolumeAttachment
 
 from refkubelet.api.client import ApiError, ObjectList, WatchEvent
-from refkubelet.model.objects import Node
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
-
-
-def _decoder(kind: type[T]) -> Callable[[dict[str, Any]], T]:
-    return lambda value: msgspec.convert(value, kind)
-
-
-decode_claim: Final = _decoder(PersistentVolumeClaim)
-decode_volume: Final = _decoder(PersistentVolume)
-decode_volume_attachment: Final = _decoder(VolumeAttachment)
-decode_csi_driver: Final = _decoder(CSIDriver)
-decode_config_map: Final = _decoder(ConfigMap)
-decode_node: Final = _decoder(Node)
-decode_runtime_class: Final = _decoder(RuntimeClass)
-decode_secret: Final = _decoder(Secret)
-decode_service: Final = _decoder(Service)
-decode_service_account: Final = _decoder(ServiceAccount)
-decode_signing_request: Final = _decoder(CertificateSigningRequest)
-decode_trust_bundle: Final = _decoder(ClusterTrustBundle)
 
 
 def one(decode: Callable[[dict[str, Any]], T], value: dict[str, Any]) -> T:

@@ -16,51 +16,28 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import httpx2
 from lightkube.config.client_adapter import AsyncClient, ConnectionParams
 from lightkube.config.kubeconfig import SingleConfig
 from lightkube.config.models import Cluster, Context, User
-from lightkube.models.certificates_v1 import CertificateSigningRequest
-from lightkube.models.certificates_v1beta1 import ClusterTrustBundle
-from lightkube.models.core_v1 import (
-    ConfigMap,
-    Secret,
-    Service,
-    ServiceAccount,
-)
-from lightkube.models.node_v1 import RuntimeClass
 
 from refkubelet.api import paths
-from refkubelet.api.answers import (
-    decode_config_map,
-    decode_node,
-    decode_runtime_class,
-    decode_secret,
-    decode_service,
-    decode_service_account,
-    decode_signing_request,
-    decode_trust_bundle,
-    error_of,
-    every,
-    json_object,
-    one,
-    watch_event,
-    watch_line,
-)
+from refkubelet.api.answers import error_of, every, json_object, one, watch_event, watch_line
 from refkubelet.api.client import ApiError, ObjectList, WatchEvent
 from refkubelet.api.counted_requests import NOT_COUNTED, Requests
 from refkubelet.api.credential_plugin import PluginAuth
+from refkubelet.api.kinds import SERVICE_ACCOUNTS, Kind
 from refkubelet.api.kubeconfig import read_kubeconfig, showing
-from refkubelet.api.storage_requests import StorageRequests
 from refkubelet.api.traced_wire import TracedWire
 from refkubelet.api.wire import HttpWire, Wire
 from refkubelet.config import ConfigError
-from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
 from refkubelet.telemetry.server_metrics import RequestMetrics
 from refkubelet.telemetry.spans import NO_SPANS, Spans
 from simclock import Clock
+
+T = TypeVar("T")
 
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 REQUEST_TIMEOUT_S: Final = 30.0
@@ -71,7 +48,7 @@ KEEP: Final = Path(), Path()
 """No files: what the kubeconfig says stays."""
 
 
-class LightkubeApiClient(StorageRequests):
+class LightkubeApiClient:
     """`ApiClient` over a wire; make one with `from_kubeconfig`, `in_process` or `over`."""
 
     def __init__(self, wire: Wire, server: str, config: SingleConfig | None = None) -> None:
@@ -156,175 +133,66 @@ class LightkubeApiClient(StorageRequests):
         """Close all connections."""
         await self.wire.aclose()
 
-    # -- pods ----------------------------------------------------------------------------------
+    # -- requests ------------------------------------------------------------------------------
 
-    async def get_pod(self, namespace: str, name: str) -> Pod:
-        return one(decode_pod, await self._json("GET", paths.pod_path(namespace, name)))
+    async def get(self, kind: Kind[T], name: str, namespace: str = "") -> T:
+        return one(kind.decode, await self._json("GET", kind.path(name, namespace)))
 
-    async def create_pod(self, pod: Pod) -> Pod:
-        body = {"apiVersion": "v1", "kind": "Pod"} | to_dict(pod)
-        path = f"/api/v1/namespaces/{body['metadata']['namespace']}/pods"
-        return one(decode_pod, await self._json("POST", path, body=body))
+    async def list(self, kind: Kind[T], namespace: str = "", *, fields: str = "") -> ObjectList[T]:
+        path = kind.path(namespace=namespace)
+        return every(kind.decode, await self._json("GET", path, params=paths.chosen(fields)))
 
-    async def delete_pod(
+    async def watch(
+        self, kind: Kind[T], resource_version: str, namespace: str = "", *, fields: str = ""
+    ) -> AsyncIterator[WatchEvent[T]]:
+        params = paths.chosen(fields) | paths.watching(resource_version)
+        async for event, value in self._watch(kind.path(namespace=namespace), params):
+            yield watch_event(kind.decode, event, value)
+
+    async def create(self, kind: Kind[T], body: Mapping[str, Any]) -> T:
+        path = kind.path(namespace=body["metadata"].get("namespace") or "")
+        return one(kind.decode, await self._json("POST", path, body=body))
+
+    async def replace(self, kind: Kind[T], body: Mapping[str, Any]) -> T:
+        metadata = body["metadata"]
+        path = kind.path(metadata["name"], metadata.get("namespace") or "")
+        return one(kind.decode, await self._json("PUT", path, body=body))
+
+    async def patch(
         self,
-        namespace: str,
+        kind: Kind[T],
         name: str,
+        patch: Mapping[str, Any],
+        namespace: str = "",
+        *,
+        subresource: str = "",
+    ) -> T:
+        path = kind.path(name, namespace) + (f"/{subresource}" if subresource else "")
+        return one(kind.decode, await self._json("PATCH", path, body=patch))
+
+    async def delete(
+        self,
+        kind: Kind[Any],
+        name: str,
+        namespace: str = "",
         *,
         grace_period_s: int | None = None,
         uid: str | None = None,
     ) -> None:
-        options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        options: dict[str, Any] = {}
         if grace_period_s is not None:
             options["gracePeriodSeconds"] = grace_period_s
         if uid is not None:
             options["preconditions"] = {"uid": uid}
-        await self._json("DELETE", paths.pod_path(namespace, name), body=options)
-
-    async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> Pod:
-        path = paths.pod_path(namespace, name) + "/status"
-        return one(decode_pod, await self._json("PATCH", path, body=patch))
-
-    async def list_pods(self, node_name: str) -> ObjectList[Pod]:
-        value = await self._json("GET", "/api/v1/pods", params=paths.on_node(node_name))
-        return every(decode_pod, value)
-
-    async def watch_pods(
-        self, node_name: str, resource_version: str
-    ) -> AsyncIterator[WatchEvent[Pod]]:
-        params = paths.on_node(node_name) | paths.watching(resource_version)
-        async for kind, value in self._watch("/api/v1/pods", params):
-            yield watch_event(decode_pod, kind, value)
-
-    # -- the node ------------------------------------------------------------------------------
-
-    async def get_node(self, name: str) -> Node:
-        return one(decode_node, await self._json("GET", f"/api/v1/nodes/{name}"))
-
-    async def create_node(self, node: Node) -> Node:
-        body = {"apiVersion": "v1", "kind": "Node"} | to_dict(node)
-        return one(decode_node, await self._json("POST", "/api/v1/nodes", body=body))
-
-    async def patch_node_status(self, name: str, patch: Mapping[str, Any]) -> Node:
-        return one(
-            decode_node, await self._json("PATCH", f"/api/v1/nodes/{name}/status", body=patch)
-        )
-
-    async def list_node(self, name: str) -> ObjectList[Node]:
-        value = await self._json("GET", "/api/v1/nodes", params=paths.named(name))
-        return every(decode_node, value)
-
-    async def watch_node(self, name: str, resource_version: str) -> AsyncIterator[WatchEvent[Node]]:
-        params = paths.named(name) | paths.watching(resource_version)
-        async for kind, value in self._watch("/api/v1/nodes", params):
-            yield watch_event(decode_node, kind, value)
-
-    async def get_lease(self, namespace: str, name: str) -> dict[str, Any]:
-        return await self._json("GET", f"{paths.leases(namespace)}/{name}")
-
-    async def create_lease(self, lease: Mapping[str, Any]) -> dict[str, Any]:
-        path = paths.leases(lease["metadata"]["namespace"])
-        return await self._json("POST", path, body=lease)
-
-    async def replace_lease(self, lease: Mapping[str, Any]) -> dict[str, Any]:
-        path = f"{paths.leases(lease['metadata']['namespace'])}/{lease['metadata']['name']}"
-        return await self._json("PUT", path, body=lease)
-
-    # -- what pods refer to --------------------------------------------------------------------
-
-    async def get_secret(self, namespace: str, name: str) -> Secret:
-        path = f"{paths.secrets(namespace)}/{name}"
-        return one(decode_secret, await self._json("GET", path))
-
-    async def get_config_map(self, namespace: str, name: str) -> ConfigMap:
-        path = f"{paths.config_maps(namespace)}/{name}"
-        return one(decode_config_map, await self._json("GET", path))
-
-    async def list_secret(self, namespace: str, name: str) -> ObjectList[Secret]:
-        value = await self._json("GET", paths.secrets(namespace), params=paths.named(name))
-        return every(decode_secret, value)
-
-    async def watch_secret(
-        self, namespace: str, name: str, resource_version: str
-    ) -> AsyncIterator[WatchEvent[Secret]]:
-        params = paths.named(name) | paths.watching(resource_version)
-        async for kind, value in self._watch(paths.secrets(namespace), params):
-            yield watch_event(decode_secret, kind, value)
-
-    async def list_config_map(self, namespace: str, name: str) -> ObjectList[ConfigMap]:
-        value = await self._json("GET", paths.config_maps(namespace), params=paths.named(name))
-        return every(decode_config_map, value)
-
-    async def watch_config_map(
-        self, namespace: str, name: str, resource_version: str
-    ) -> AsyncIterator[WatchEvent[ConfigMap]]:
-        params = paths.named(name) | paths.watching(resource_version)
-        async for kind, value in self._watch(paths.config_maps(namespace), params):
-            yield watch_event(decode_config_map, kind, value)
-
-    async def get_service_account(self, namespace: str, name: str) -> ServiceAccount:
-        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}"
-        return one(decode_service_account, await self._json("GET", path))
+        head = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        body = head | options if options else None
+        await self._json("DELETE", kind.path(name, namespace), body=body)
 
     async def create_token(
         self, namespace: str, service_account: str, request: Mapping[str, Any]
     ) -> dict[str, Any]:
-        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}/token"
+        path = f"{SERVICE_ACCOUNTS.path(service_account, namespace)}/token"
         return await self._json("POST", path, body=request)
-
-    async def list_cluster_trust_bundles(self) -> ObjectList[ClusterTrustBundle]:
-        return every(decode_trust_bundle, await self._json("GET", paths.TRUST_BUNDLES))
-
-    async def watch_cluster_trust_bundles(
-        self, resource_version: str
-    ) -> AsyncIterator[WatchEvent[ClusterTrustBundle]]:
-        async for kind, value in self._watch(paths.TRUST_BUNDLES, paths.watching(resource_version)):
-            yield watch_event(decode_trust_bundle, kind, value)
-
-    async def get_resource_claim(self, namespace: str, name: str) -> dict[str, Any]:
-        return await self._json("GET", f"{paths.resource_claims(namespace)}/{name}")
-
-    async def get_runtime_class(self, name: str) -> RuntimeClass:
-        path = f"/apis/node.k8s.io/v1/runtimeclasses/{name}"
-        return one(decode_runtime_class, await self._json("GET", path))
-
-    async def list_services(self) -> ObjectList[Service]:
-        return every(decode_service, await self._json("GET", "/api/v1/services"))
-
-    async def watch_services(self, resource_version: str) -> AsyncIterator[WatchEvent[Service]]:
-        params = paths.watching(resource_version)
-        async for kind, value in self._watch("/api/v1/services", params):
-            yield watch_event(decode_service, kind, value)
-
-    # -- events --------------------------------------------------------------------------------
-
-    async def create_event(self, namespace: str, event: Mapping[str, Any]) -> dict[str, Any]:
-        return await self._json("POST", f"/api/v1/namespaces/{namespace}/events", body=event)
-
-    async def patch_event(
-        self, namespace: str, name: str, patch: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        path = f"/api/v1/namespaces/{namespace}/events/{name}"
-        return await self._json("PATCH", path, body=patch)
-
-    # -- certificates --------------------------------------------------------------------------
-
-    async def create_signing_request(self, request: Mapping[str, Any]) -> CertificateSigningRequest:
-        value = await self._json("POST", paths.SIGNING_REQUESTS, body=request)
-        return one(decode_signing_request, value)
-
-    async def list_signing_requests(self, name: str) -> ObjectList[CertificateSigningRequest]:
-        value = await self._json("GET", paths.SIGNING_REQUESTS, params=paths.named(name))
-        return every(decode_signing_request, value)
-
-    async def watch_signing_requests(
-        self, name: str, resource_version: str
-    ) -> AsyncIterator[WatchEvent[CertificateSigningRequest]]:
-        params = paths.named(name) | paths.watching(resource_version)
-        async for kind, value in self._watch(paths.SIGNING_REQUESTS, params):
-            yield watch_event(decode_signing_request, kind, value)
-
-    # -- reviews -------------------------------------------------------------------------------
 
     async def create_review(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return await self._json("POST", path, body=body)

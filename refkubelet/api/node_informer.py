@@ -7,6 +7,8 @@ Mirror pods take their owner from here (MIRR-024), and the API source waits for 
 from __future__ import annotations
 
 from refkubelet.api.client import ApiClient
+from refkubelet.api.kinds import NODES
+from refkubelet.api.paths import named
 from refkubelet.api.reflector import Reflector
 from refkubelet.model.objects import Node
 from simclock import Clock, Rng
@@ -20,11 +22,7 @@ class NodeInformer:
         self.has_synced = False
         self._node: Node | None = None
         self._reflector = Reflector(
-            list_objects=lambda: api.list_node(node_name),
-            watch_objects=lambda version: api.watch_node(node_name, version),
-            on_change=self._take,
-            clock=clock,
-            rng=rng,
+            api, NODES, self._take, clock=clock, rng=rng, fields=named(node_name)
         )
 
     def node(self) -> Node | None:

@@ -1,47 +1,25 @@
-"""Paths and parameters of the kubelet's requests to the API server. Pure."""
+"""Parameters of the kubelet's requests to the API server. Pure."""
 
 from __future__ import annotations
 
 from typing import Final
 
 WATCH_LASTS_S: Final = 300  # then the server ends it (timeoutSeconds)
-SIGNING_REQUESTS: Final = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-TRUST_BUNDLES: Final = "/apis/certificates.k8s.io/v1beta1/clustertrustbundles"
-STORAGE: Final = "/apis/storage.k8s.io/v1"
-CSI_DRIVERS: Final = f"{STORAGE}/csidrivers"
-CSI_NODES: Final = f"{STORAGE}/csinodes"
 
 
-def leases(namespace: str) -> str:
-    """The leases of a namespace."""
-    return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+def on_node(node_name: str) -> str:
+    """The field selector of the pods bound to that node."""
+    return f"spec.nodeName={node_name}"
 
 
-def resource_claims(namespace: str) -> str:
-    """The ResourceClaims of a namespace."""
-    return f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims"
+def named(name: str) -> str:
+    """The field selector of the object of that name."""
+    return f"metadata.name={name}"
 
 
-def pod_path(namespace: str, name: str) -> str:
-    return f"/api/v1/namespaces/{namespace}/pods/{name}"
-
-
-def secrets(namespace: str) -> str:
-    return f"/api/v1/namespaces/{namespace}/secrets"
-
-
-def config_maps(namespace: str) -> str:
-    return f"/api/v1/namespaces/{namespace}/configmaps"
-
-
-def on_node(node_name: str) -> dict[str, str]:
-    """The parameters that choose the pods bound to that node."""
-    return {"fieldSelector": f"spec.nodeName={node_name}"}
-
-
-def named(name: str) -> dict[str, str]:
-    """The parameters that choose the object of that name."""
-    return {"fieldSelector": f"metadata.name={name}"}
+def chosen(fields: str) -> dict[str, str]:
+    """The parameters of a list of what that field selector chooses; "" chooses all."""
+    return {"fieldSelector": fields} if fields else {}
 
 
 def watching(resource_version: str) -> dict[str, str]:

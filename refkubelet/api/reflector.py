@@ -10,10 +10,12 @@ Upstream: client-go tools/cache/reflector.go (the LIST+WATCH form, SRC-051).
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
-from refkubelet.api.client import ApiError, ObjectList, WatchEvent
+from refkubelet.api.client import ApiError, ObjectLister
+from refkubelet.api.kinds import Kind
 from refkubelet.failures import Complaints
 from simclock import Clock, Rng
 
@@ -29,19 +31,21 @@ SHORT_WATCH_S: Final = 1.0  # a watch that ends sooner without an event counts a
 
 
 class Reflector(Generic[T]):
-    """Follows the objects of `list_objects` and `watch_objects` (from a version); `on_change` gets
-    all of them at each change."""
+    """Follows those objects of a kind; `on_change` gets all of them at each change."""
 
     def __init__(
         self,
-        list_objects: Callable[[], Awaitable[ObjectList[T]]],
-        watch_objects: Callable[[str], AsyncIterator[WatchEvent[T]]],
+        api: ObjectLister,
+        kind: Kind[T],
         on_change: Callable[[tuple[T, ...]], Awaitable[None]],
         clock: Clock,
         rng: Rng,
+        *,
+        namespace: str = "",
+        fields: str = "",
     ) -> None:
-        self._list = list_objects
-        self._watch = watch_objects
+        self._list = partial(api.list, kind, namespace, fields=fields)
+        self._watch = partial(api.watch, kind, namespace=namespace, fields=fields)
         self._on_change = on_change
         self._clock = clock
         self._random = rng.stream("reflector")

@@ -31,18 +31,15 @@ class Wire(Protocol):
     ) -> tuple[int, bytes]:
         """One request and its answer: HTTP status and body. `params` is the query; `content_type`
         "": there is no body."""
-        ...
 
     def watch(
         self, path: str, params: Mapping[str, str]
     ) -> AbstractAsyncContextManager[tuple[int, bytes, AsyncIterator[bytes]]]:
         """An open watch: HTTP status, the body if that is 400 or more, and the lines as they
         come."""
-        ...
 
     async def aclose(self) -> None:
         """Close all connections."""
-        ...
 
 
 class HttpWire:

@@ -8,12 +8,13 @@ Rules: SRV-006. Upstream: client-go util/certificate/csr/csr.go: WaitForCertific
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Final
 
 from lightkube.models.certificates_v1 import CertificateSigningRequest
 
-from refkubelet.api.client import ApiError, ObjectList, WatchEvent
+from refkubelet.api.client import ApiClient, ApiError
+from refkubelet.api.kinds import SIGNING_REQUESTS
+from refkubelet.api.paths import named
 from refkubelet.certificates.requests import Outcome, certificate_of, outcome, why
 from refkubelet.failures import Complaints
 from simclock import Clock
@@ -23,26 +24,12 @@ AGAIN_S: Final = 1.0
 """Between two looks at a request that cannot be watched."""
 
 
-class SigningApi(Protocol):
-    """The requests for certificates. Every method raises `ApiError`."""
-
-    async def create_signing_request(
-        self, request: Mapping[str, Any]
-    ) -> CertificateSigningRequest: ...
-
-    async def list_signing_requests(self, name: str) -> ObjectList[CertificateSigningRequest]: ...
-
-    def watch_signing_requests(
-        self, name: str, resource_version: str
-    ) -> AsyncIterator[WatchEvent[CertificateSigningRequest]]: ...
-
-
 class RequestError(Exception):
     """No usable certificate came of a request; the text says why."""
 
 
 async def issued(
-    api: SigningApi,
+    api: ApiClient,
     request: CertificateSigningRequest,
     clock: Clock,
     complaints: Complaints,
@@ -70,17 +57,18 @@ async def issued(
         ) from None
 
 
-async def _decided(api: SigningApi, request: CertificateSigningRequest) -> bytes | None:
+async def _decided(api: ApiClient, request: CertificateSigningRequest) -> bytes | None:
     """List, then watch; None: the watch has ended, and it is not decided yet. Raises `ApiError`,
     `RequestError`."""
     name, uid = name_of(request), _uid(request)
-    listed = await api.list_signing_requests(name)
+    listed = await api.list(SIGNING_REQUESTS, fields=named(name))
     own_request = next((item for item in listed.items if _uid(item) == uid), None)
     if own_request is None:
         raise _gone(name)
     if (pem := _result(own_request)) is not None:
         return pem
-    async for event in api.watch_signing_requests(name, listed.resource_version):
+    version = listed.resource_version
+    async for event in api.watch(SIGNING_REQUESTS, version, fields=named(name)):
         if event.type == "BOOKMARK" or _uid(event.object) != uid:
             continue
         if event.type == "DELETED":

@@ -18,7 +18,9 @@ from typing import Any, Final
 
 from lightkube.models.certificates_v1 import CertificateSigningRequest
 
-from refkubelet.api.client import ApiError
+from refkubelet.api.client import ApiClient, ApiError
+from refkubelet.api.kinds import SIGNING_REQUESTS
+from refkubelet.api.paths import named
 from refkubelet.certificates.deadlines import (
     Held,
     Wanted,
@@ -30,7 +32,6 @@ from refkubelet.certificates.deadlines import (
 from refkubelet.certificates.following import (
     SIGNED_WITHIN_S,
     RequestError,
-    SigningApi,
     issued,
     name_of,
 )
@@ -38,7 +39,7 @@ from refkubelet.certificates.metrics import CertificateMetrics
 from refkubelet.certificates.pem import PemError, new_key, request_for
 from refkubelet.certificates.requests import Purpose, signing_request
 from refkubelet.certificates.store import CertificateStore, Pair
-from refkubelet.failures import Complaints
+from refkubelet.failures import Complaints, end_tasks
 from simclock import Clock
 
 log = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ class CertificateSettings:
     purpose: Purpose
     wanted: Callable[[], Wanted | None]
     """What it shall say; None: that is not known yet."""
-    api: Callable[[], SigningApi]
+    api: Callable[[], ApiClient]
     """Whom to ask; looked up for each request."""
     may_change: bool = False
     """Whether `wanted` may say another thing later; then it is asked every second."""
@@ -207,23 +208,21 @@ class CertificateManager:
                 raise _OtherWanted
             return waiting.result()
         finally:
-            waiting.cancel()
-            change.cancel()
-            await asyncio.gather(waiting, change, return_exceptions=True)
+            await end_tasks((waiting, change))
 
     async def _created(self, body: Mapping[str, Any]) -> CertificateSigningRequest:
         """The request, made now or found: one that has a name of its own may be there. Raises
         `ApiError`, `RequestError`."""
         api = self._settings.api()
         try:
-            return await api.create_signing_request(body)
+            return await api.create(SIGNING_REQUESTS, body)
         except ApiError as error:
             self.server_answers = error.status in _ANSWERS
             name = body["metadata"].get("name")
             if not (error.conflict and name):
                 raise
         # of an earlier start: that of this key, as the name is made of it
-        listed = await api.list_signing_requests(name)
+        listed = await api.list(SIGNING_REQUESTS, fields=named(name))
         if not listed.items:
             raise RequestError(f"certificate signing request {name} was deleted")
         return listed.items[0]

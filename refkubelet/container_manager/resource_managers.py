@@ -16,11 +16,8 @@ from typing import Final
 
 from refkubelet.config import ConfigError
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
-from refkubelet.container_manager.cgroups.allocatable import (
-    eviction_reservation,
-    parsed,
-    reservation,
-)
+from refkubelet.container_manager.cgroups.allocatable import reservation
+from refkubelet.container_manager.cgroups.node_config import reservations_of
 from refkubelet.container_manager.cpu.build import NONE, cpu_manager, named_cpus, no_cpu_manager
 from refkubelet.container_manager.cpu.manager import CpuManager
 from refkubelet.container_manager.cpu.reconcile import (
@@ -142,12 +139,10 @@ class ResourceManagers:
         if config.cpu_manager_policy == NONE:
             no_cpu_manager(config, deps.root_dir)
             return None
-        machine = deps.machine.topology()
-        reserved = self._reserved()
         return cpu_manager(
             config=config,
-            machine=machine,
-            reserved=reserved,
+            machine=deps.machine.topology(),
+            reserved=self._reserved(),
             root_dir=deps.root_dir,
             affinities=self.topology,
             active=deps.active,
@@ -171,19 +166,11 @@ class ResourceManagers:
 
     def _reserved(self) -> dict[str, int]:
         """All reservations, in nano units (CG-034)."""
-        config = self._config
         capacity = internal_capacity(self._deps.machine)
-        return reservation(
-            capacity,
-            (
-                parsed(config.kube_reserved),
-                parsed(config.system_reserved),
-                eviction_reservation(capacity, config.eviction_hard or {}),
-            ),
-        )
+        return reservation(capacity, reservations_of(self._config, capacity))
 
     def _cpu_reconciler(self, manager: CpuManager) -> CpuReconciler:
-        deps, period_s = self._deps, self._config.cpu_manager_reconcile_period_s
+        deps = self._deps
         return CpuReconciler(
             manager,
             ReconcileDeps(
@@ -191,6 +178,6 @@ class ResourceManagers:
                 runtime=deps.runtime,
                 active=deps.active,
                 status=deps.status,
-                period_s=period_s,
+                period_s=self._config.cpu_manager_reconcile_period_s,
             ),
         )

@@ -31,7 +31,6 @@ class Host(Protocol):
 
     def kernel_flag(self, name: str) -> int:
         """A setting below /proc/sys. Raises OSError, ValueError."""
-        ...
 
 
 def check_host(config: KubeletConfiguration, machine: Host) -> None:

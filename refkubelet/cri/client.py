@@ -44,6 +44,7 @@ from refkubelet.cri.usage import ContainerUsage, ImageFilesystems, SandboxUsage
 
 T = TypeVar("T")
 
+WANTED_VERSION: Final = "0.1.0"
 STATUS_REQUEST: Final = cri.StatusRequest()
 
 

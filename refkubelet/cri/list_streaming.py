@@ -27,54 +27,21 @@ IMAGES: Final = "images"
 
 @dataclass(frozen=True, slots=True)
 class _Streamed:
-    """How a list is streamed. The request and the rows are those of the unary method."""
+    """How a list is streamed: the method, the field with the rows in each of its messages, and the
+    one in the unary answer. The request and the rows are those of the unary method."""
 
     method: str
-    request: Any
     rows: str
-    """The field of each message of the stream."""
-    answer: Any
     answer_rows: str
     service: str = RUNTIME
 
 
 _LISTS: Final[Mapping[str, _Streamed]] = {
-    "ListPodSandbox": _Streamed(
-        method="StreamPodSandboxes",
-        request=cri.StreamPodSandboxesRequest,
-        rows="pod_sandboxes",
-        answer=cri.ListPodSandboxResponse,
-        answer_rows="items",
-    ),
-    "ListContainers": _Streamed(
-        method="StreamContainers",
-        request=cri.StreamContainersRequest,
-        rows="containers",
-        answer=cri.ListContainersResponse,
-        answer_rows="containers",
-    ),
-    "ListContainerStats": _Streamed(
-        method="StreamContainerStats",
-        request=cri.StreamContainerStatsRequest,
-        rows="container_stats",
-        answer=cri.ListContainerStatsResponse,
-        answer_rows="stats",
-    ),
-    "ListPodSandboxStats": _Streamed(
-        method="StreamPodSandboxStats",
-        request=cri.StreamPodSandboxStatsRequest,
-        rows="pod_sandbox_stats",
-        answer=cri.ListPodSandboxStatsResponse,
-        answer_rows="stats",
-    ),
-    "ListImages": _Streamed(
-        method="StreamImages",
-        request=cri.StreamImagesRequest,
-        rows="images",
-        answer=cri.ListImagesResponse,
-        answer_rows="images",
-        service=IMAGES,
-    ),
+    "ListPodSandbox": _Streamed("StreamPodSandboxes", "pod_sandboxes", "items"),
+    "ListContainers": _Streamed("StreamContainers", "containers", "containers"),
+    "ListContainerStats": _Streamed("StreamContainerStats", "container_stats", "stats"),
+    "ListPodSandboxStats": _Streamed("StreamPodSandboxStats", "pod_sandbox_stats", "stats"),
+    "ListImages": _Streamed("StreamImages", "images", "images", IMAGES),
 }
 
 
@@ -94,7 +61,7 @@ class StreamedLists:
         streamed = _LISTS.get(method)
         if streamed is not None and streamed.service in self._streaming:
             try:
-                return await self._gathered(streamed, request, timeout_s)
+                return await self._gathered(method, streamed, request, timeout_s)
             except grpc.RpcError as error:
                 if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
                     raise
@@ -108,12 +75,13 @@ class StreamedLists:
         return self._target.stream(method, request, timeout_s=timeout_s)
 
     async def _gathered(
-        self, streamed: _Streamed, request: Message, timeout_s: float | None
+        self, method: str, streamed: _Streamed, request: Message, timeout_s: float | None
     ) -> Message:
         """The unary answer with the rows of all messages. The filter has the same number in both
         requests."""
-        stream_request = streamed.request.FromString(request.SerializeToString())
-        answer = streamed.answer()
+        kind: Any = getattr(cri, f"{streamed.method}Request")
+        stream_request = kind.FromString(request.SerializeToString())
+        answer = getattr(cri, f"{method}Response")()
         rows = getattr(answer, streamed.answer_rows)
         stream = self._target.stream(streamed.method, stream_request, timeout_s=timeout_s)
         try:

@@ -8,7 +8,7 @@ Upstream: staging/src/k8s.io/cri-client/pkg/remote_runtime.go.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import grpc
@@ -40,25 +40,12 @@ class StreamClient:
 
     async def exec(self, container_id: str, command: Sequence[str], wanted: Wanted) -> str:
         """The address of a command in a container."""
-        request = cri.ExecRequest(
-            container_id=container_id,
-            cmd=list(command),
-            tty=wanted.tty,
-            stdin=wanted.stdin,
-            stdout=wanted.stdout,
-            stderr=wanted.stderr,
-        )
+        request = cri.ExecRequest(container_id=container_id, cmd=list(command), **asdict(wanted))
         return await self._url("Exec", request)
 
     async def attach(self, container_id: str, wanted: Wanted) -> str:
         """The address of the main process of a container."""
-        request = cri.AttachRequest(
-            container_id=container_id,
-            tty=wanted.tty,
-            stdin=wanted.stdin,
-            stdout=wanted.stdout,
-            stderr=wanted.stderr,
-        )
+        request = cri.AttachRequest(container_id=container_id, **asdict(wanted))
         return await self._url("Attach", request)
 
     async def port_forward(self, sandbox_id: str, ports: Sequence[int]) -> str:

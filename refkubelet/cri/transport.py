@@ -17,7 +17,7 @@ from typing import Any, Final
 from kubecri.v1 import api_pb2 as cri
 
 from kubeobjects.golang.grpc_deadlines import within_deadline
-from refkubelet.cri.client import CriClient
+from refkubelet.cri.client import WANTED_VERSION, CriClient
 from refkubelet.cri.records import RuntimeVersion
 from refkubelet.cri.target import CriCallError
 
@@ -37,7 +37,6 @@ CHANNEL_OPTIONS: Final = (
     ("grpc.max_reconnect_backoff_ms", 3000),
     ("grpc.enable_http_proxy", 0),
 )
-WANTED_VERSION: Final = "0.1.0"
 LISTENER_LIMIT_S: Final = 5.0
 Headers = tuple[tuple[str, str], ...]
 PATIENCE_S: Final = 10.0  # silence of the runtime after which the user is told what is waited for

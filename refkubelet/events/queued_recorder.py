@@ -19,6 +19,7 @@ from lightkube.models.core_v1 import PersistentVolumeClaim
 from lightkube.models.meta_v1 import ObjectMeta
 
 from refkubelet.api.client import ApiClient, ApiError
+from refkubelet.api.kinds import EVENTS
 from refkubelet.events.correlator import EventCorrelator, InvolvedObject, RecordedEvent
 from refkubelet.events.recorder import EventType
 from refkubelet.failures import Complaints
@@ -192,9 +193,9 @@ class QueuedEventRecorder:
         event (it expired there, or its first form was dropped), it is posted as it is now."""
         if event.count > 1:
             try:
-                await api.patch_event(event.namespace, event.name, event.to_patch())
+                await api.patch(EVENTS, event.name, event.to_patch(), event.namespace)
                 return
             except ApiError as error:
                 if not error.not_found:
                     raise
-        await api.create_event(event.namespace, event.to_json(self._node_name))
+        await api.create(EVENTS, event.to_json(self._node_name))

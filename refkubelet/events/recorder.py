@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, Protocol
 
-from lightkube.models.core_v1 import PersistentVolumeClaim
-
 from refkubelet.model.by_identity import by_identity
 from refkubelet.model.objects import Pod
 
@@ -27,21 +25,9 @@ class EventRecorder(Protocol):
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         """An event about a pod, or a container of it (`field_path`: `spec.containers{name}`)."""
-        ...
 
     def node_event(self, event_type: EventType, reason: str, message: str) -> None:
         """An event about this node (NODE-070)."""
-        ...
-
-
-class ClaimRecorder(EventRecorder, Protocol):
-    """One that takes events about claims, too."""
-
-    def claim_event(
-        self, claim: PersistentVolumeClaim, event_type: EventType, reason: str, message: str
-    ) -> None:
-        """An event about a claim (NODE-222)."""
-        ...
 
 
 def field_path(pod: Pod, container_name: str) -> str:

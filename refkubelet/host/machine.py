@@ -27,7 +27,6 @@ class KernelLogReader(Protocol):
 
     def close(self) -> None:
         """Nothing more is read; a reader that waits for a record gets the end."""
-        ...
 
 
 class CgroupDir(Protocol):
@@ -58,7 +57,6 @@ class CgroupDir(Protocol):
 
     def stat(self) -> os.stat_result:
         """`st_nlink` of a directory is 2 and one for each below it (CG-100)."""
-        ...
 
     def read_text(self) -> str: ...
 
@@ -72,7 +70,6 @@ class Machine(Protocol):
 
     def filesystem(self, path: str) -> FilesystemStats:
         """The filesystem that holds `path`. Raises FileNotFoundError when none does."""
-        ...
 
     def cpu_count(self) -> int: ...
 
@@ -80,46 +77,37 @@ class Machine(Protocol):
 
     def boot_time_ns(self) -> int | None:
         """When the machine was booted, in nanoseconds since 1970; None: unknown."""
-        ...
 
     def interfaces(self) -> Sequence[InterfaceTraffic]:
         """The interfaces to other machines, and their traffic."""
-        ...
 
     def cgroup_root(self) -> CgroupDir:
         """/sys/fs/cgroup; with v1 a directory for each hierarchy is below it."""
-        ...
 
     def cgroup_version(self) -> Literal[1, 2]:
         """2 where the unified hierarchy is all there is; a hybrid is 1 (CG-014)."""
-        ...
 
     def watch_memory(
         self, cgroup: str, usage_bytes: int, passed: Callable[[], None]
     ) -> Callable[[], None]:
         """Call `passed` each time memory of the cgroup v1 with that absolute path passes so many
         bytes; call the answer to end it. Raises OSError (EVIC-058)."""
-        ...
 
     def kill_process(self, pid: int) -> None:
         """SIGKILL; a process that is gone is no error (CG-042)."""
-        ...
 
     def pids(self) -> PidStats: ...
 
     def swap_bytes(self) -> int:
         """Size of all swap areas together."""
-        ...
 
     def limits_swap(self) -> bool:
         """Whether cgroups can be limited in their use of swap (CG-050)."""
-        ...
 
     def topology(self) -> MachineTopology: ...
 
     def kernel_log(self) -> KernelLogReader:
         """What the kernel says from now on (EVIC-124). Raises OSError when it cannot be read."""
-        ...
 
 
 def page_sizes(topology: MachineTopology) -> tuple[int, ...]:

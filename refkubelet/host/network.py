@@ -62,15 +62,12 @@ class Network(Protocol):
     async def http_get(self, request: HttpRequest, timeout_s: float | None) -> HttpAnswer:
         """One GET over a new connection; follows nothing (PROBE-066, PROBE-070). `timeout_s`
         None: no limit."""
-        ...
 
     async def tcp_connect(self, host: str, port: int, timeout_s: float) -> None:
         """Connect and close at once (PROBE-071)."""
-        ...
 
     async def grpc_health(self, address: str, service: str, timeout_s: float) -> str:
         """The status a gRPC health service gives for `service`, such as SERVING (PROBE-072)."""
-        ...
 
 
 class SocketNetwork:

@@ -8,11 +8,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from kubeobjects.golang.grpc_deadlines import within_deadline
 
 DIAL_LIMIT_S: Final = 10.0
+
+
+class PluginConnection(Protocol):
+    """A connection to one service of a plug-in; errors are `grpc.RpcError`s."""
+
+    async def call(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any: ...
+
+    async def close(self) -> None: ...
 
 
 class PluginSocket:

@@ -49,7 +49,6 @@ class Programs(Protocol):
     async def run(self, program: Program) -> Finished:
         """Run it to its end; when this is cancelled, it is ended with all that it has started.
         Raises `ProgramError`."""
-        ...
 
 
 class Processes:

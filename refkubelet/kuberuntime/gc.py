@@ -55,11 +55,9 @@ class PodQuestions(Protocol):
     def should_pod_content_be_removed(self, uid: str) -> bool:
         """Whether the pod was evicted, is deleted and terminated, or unknown after the first full
         sync (LIFE-057)."""
-        ...
 
     def should_pod_runtime_be_removed(self, uid: str) -> bool:
         """Whether the pod is terminated (LIFE-056)."""
-        ...
 
 
 class ContainerGC:

@@ -19,7 +19,7 @@ from refkubelet.cri.labels import POD_DELETION_GRACE, POD_TERMINATION_GRACE
 from refkubelet.cri.records import ContainerState, ListedContainer, RuntimePod
 from refkubelet.cri.target import CriCallError
 from refkubelet.events.recorder import ContainerEvents
-from refkubelet.failures import Complaints
+from refkubelet.failures import Complaints, end_tasks
 from refkubelet.kuberuntime.common import reasons
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps, Signal
 from refkubelet.kuberuntime.decisions.actions import ephemeral_containers
@@ -145,10 +145,7 @@ class ContainerKiller:
 
     async def stop(self) -> None:
         """Cancel the hooks that outlasted their containers."""
-        hooks = list(self._running_hooks.values())
-        for hook in hooks:
-            hook.cancel()
-        await asyncio.gather(*hooks, return_exceptions=True)
+        await end_tasks(self._running_hooks.values())
 
     async def kill(
         self,

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from refkubelet.allocation.state import ACTUATED_FILE, ResourceState
 from refkubelet.cri.client import CriClient
-from refkubelet.cri.records import RuntimeConditions, RuntimePod, RuntimePodStatus, RuntimeVersion
-from refkubelet.cri.usage import ContainerUsage, ImageFilesystems, SandboxUsage
+from refkubelet.cri.records import RuntimePod, RuntimePodStatus
+from refkubelet.cri.usage import ContainerUsage, SandboxUsage
 from refkubelet.failures import Complaints
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
@@ -35,8 +35,6 @@ from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 
 log = logging.getLogger(__name__)
-
-CRI_VERSION = "0.1.0"
 
 
 class RuntimeManager:
@@ -171,19 +169,6 @@ class RuntimeManager:
         """Forget the pull records of images that a collection, which began at `began_ns` (wall
         clock), did not keep."""
         self._starter.images.access.prune(kept_images, began_ns)
-
-    async def runtime_status(self) -> RuntimeConditions:
-        """The runtime's conditions RuntimeReady and NetworkReady (CRI-130). Raises
-        `CriCallError`."""
-        return await self.client.status()
-
-    async def version(self) -> RuntimeVersion:
-        """Name and version of the runtime. Raises `CriCallError`."""
-        return await self.client.version(CRI_VERSION)
-
-    async def image_fs_info(self) -> ImageFilesystems:
-        """Image and container filesystems; the first of each kind counts. Raises `CriCallError`."""
-        return await self.client.image_fs_info()
 
     async def sandbox_stats(self) -> tuple[SandboxUsage, ...]:
         """The resource usage of all sandboxes. Raises `CriCallError`; some runtimes do not have

@@ -10,11 +10,11 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from typing import Protocol
 
 from lightkube.models.core_v1 import ConfigMap, Secret, Service
 
-from refkubelet.api.client import ApiClient, ApiError
+from refkubelet.api.client import ApiClient, ApiError, ObjectReader
+from refkubelet.api.kinds import CONFIG_MAPS, SECRETS, SERVICES
 from refkubelet.api.reflector import Reflector
 from refkubelet.kuberuntime.common.runtime_deps import SECRET, ApiObjects, ObjectKey
 from refkubelet.kuberuntime.config.environment import referenced_objects
@@ -23,27 +23,13 @@ from refkubelet.model.objects import Container, Pod
 from simclock import Clock, Rng
 
 
-class Objects(Protocol):
-    """Reads the objects of pods (`object_manager.manager.PodObjects`)."""
-
-    async def get_config_map(self, namespace: str, name: str) -> ConfigMap:
-        """Raises `ApiError`."""
-        ...
-
-    async def get_secret(self, namespace: str, name: str) -> Secret:
-        """Raises `ApiError`."""
-        ...
-
-
 class VariableObjects:
     """Implements `runtime_deps.ObjectSource`."""
 
-    def __init__(self, api: ApiClient, objects: Objects, clock: Clock, rng: Rng) -> None:
+    def __init__(self, api: ApiClient, objects: ObjectReader, clock: Clock, rng: Rng) -> None:
         self._objects = objects
         self._services: tuple[Service, ...] | None = None
-        self._reflector = Reflector(
-            api.list_services, api.watch_services, self._take_services, clock=clock, rng=rng
-        )
+        self._reflector = Reflector(api, SERVICES, self._take_services, clock=clock, rng=rng)
 
     async def run(self) -> None:
         """Watch the services until cancelled."""
@@ -60,8 +46,8 @@ class VariableObjects:
         kind, name = key
         try:
             if kind == SECRET:
-                return secret_data(await self._objects.get_secret(namespace, name))
-            return config_map_data(await self._objects.get_config_map(namespace, name))
+                return secret_data(await self._objects.get(SECRETS, name, namespace))
+            return config_map_data(await self._objects.get(CONFIG_MAPS, name, namespace))
         except ApiError as error:
             if error.not_found:
                 return None

@@ -11,13 +11,13 @@ Upstream: pkg/kubelet/runtimeclass/runtimeclass_manager.go, pkg/kubelet/kubelet_
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from lightkube.models.core_v1 import VolumeMount
-from lightkube.models.node_v1 import RuntimeClass
 
 from kubeobjects.golang.strconv import quoted
-from refkubelet.api.client import ApiError
+from refkubelet.api.client import ApiError, ObjectReader
+from refkubelet.api.kinds import RUNTIME_CLASSES
 from refkubelet.cri.records import (
     DEFAULT_RUNTIME,
     HandlerFeatures,
@@ -31,12 +31,6 @@ from refkubelet.model.pod import all_containers, has_user_namespace
 NOTHING_SPECIAL: Final = HandlerFeatures()
 
 
-class ClassReader(Protocol):
-    """The part of the API client that reads RuntimeClasses."""
-
-    async def get_runtime_class(self, name: str) -> RuntimeClass: ...
-
-
 class PodRuntimes:
     """Makes the `PodRuntime` of pods. `classes` None: standalone, so there are no RuntimeClasses
     and, as in upstream, no recursive read-only mounts. `features`: of the runtime's handlers, by
@@ -44,7 +38,7 @@ class PodRuntimes:
 
     def __init__(
         self,
-        classes: ClassReader | None,
+        classes: ObjectReader | None,
         features: Callable[[], Mapping[str, HandlerFeatures]],
         users: UserNamespaces,
     ) -> None:
@@ -87,7 +81,7 @@ class PodRuntimes:
         if self._classes is None:
             raise PodRuntimeError(not_found(name))
         try:
-            runtime_class = await self._classes.get_runtime_class(name)
+            runtime_class = await self._classes.get(RUNTIME_CLASSES, name)
         except ApiError as error:
             if error.not_found:
                 raise PodRuntimeError(not_found(name)) from error

@@ -13,8 +13,8 @@ from typing import Any
 
 from lightkube.models.core_v1 import PodResourceClaim
 
-from refkubelet.api.client import ApiError
-from refkubelet.kuberuntime.common.runtime_deps import ResourceClaimReader
+from refkubelet.api.client import ApiError, ObjectReader
+from refkubelet.api.kinds import RESOURCE_CLAIMS
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 
@@ -25,7 +25,7 @@ class ClaimError(Exception):
     """A claim cannot be prepared; the text is the kubelet's."""
 
 
-async def prepare_error(pod: Pod, claims: ResourceClaimReader | None) -> str | None:
+async def prepare_error(pod: Pod, claims: ObjectReader | None) -> str | None:
     """Why the first claim that cannot be prepared cannot; None: there is nothing to prepare.
 
     `claims` None: standalone, where no claim can be read.
@@ -58,11 +58,11 @@ def claim_name(pod: Pod, wanted: PodResourceClaim) -> str | None:
     raise ClaimError(f"{where}: ResourceClaim not created yet")
 
 
-async def _fetched(pod: Pod, name: str, claims: ResourceClaimReader | None) -> Json:
+async def _fetched(pod: Pod, name: str, claims: ObjectReader | None) -> Json:
     try:
         if claims is None:
             raise ApiError(0, "NoApiServer", "a kubelet without API server reads no claims")
-        return await claims.get_resource_claim(pod.metadata.namespace or "", name)
+        return await claims.get(RESOURCE_CLAIMS, name, pod.metadata.namespace or "")
     except ApiError as error:
         raise ClaimError(f"fetch ResourceClaim {name}: {error.message}") from None
 

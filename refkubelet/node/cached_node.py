@@ -13,6 +13,7 @@ from kubeobjects.quantity import NANO
 from refkubelet.admission.node_fit import NodeView, node_view
 from refkubelet.admission.resource_fit import extended_resources
 from refkubelet.api.client import ApiClient, ApiError
+from refkubelet.api.kinds import NODES
 from refkubelet.model.objects import Node
 from refkubelet.node.status import NodeFacts
 
@@ -50,7 +51,7 @@ class CachedNode:
     async def fresh_view(self) -> NodeView | None:
         """The node from the API server; None: it does not answer (LIFE-226)."""
         try:
-            return node_view(await self.api.get_node(self.name)) if self.api else None
+            return node_view(await self.api.get(NODES, self.name)) if self.api else None
         except ApiError as error:
             log.warning("cannot get the node from the API server: %s", error)
             return None

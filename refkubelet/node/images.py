@@ -43,11 +43,8 @@ class NodeImages:
         fails."""
         complaint = "cannot list the images for the Node's status"
         while True:
-            try:
+            with self._complaints.guarded(complaint, CriCallError):
                 self._shown = images_shown(await self._list_images(), self._most)
-                self._complaints.over(complaint)
-            except Exception as error:
-                self._complaints.failed(complaint, error, CriCallError)
             await self._clock.sleep(PERIOD_S)
 
 

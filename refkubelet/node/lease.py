@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from refkubelet.api.client import ApiClient, ApiError
+from refkubelet.api.kinds import LEASES, NODES
 from refkubelet.failures import Complaints
 from refkubelet.node.lease_content import LEASE_NAMESPACE, has_owner, renewed, with_owner
 from simclock import Clock
@@ -79,7 +80,7 @@ class NodeLease:
                 if base is None:
                     return False
                 lease = await self._owned(self._content(base))
-                self._latest = await self._within(self._api.replace_lease(lease))
+                self._latest = await self._within(self._api.replace(LEASES, lease))
             except ApiError as error:
                 self._complaints.failed(self._what, error, ApiError)
                 if error.conflict:
@@ -105,7 +106,7 @@ class NodeLease:
     async def _read_or_make(self) -> tuple[Lease | None, bool]:
         name = self._settings.node_name
         try:
-            return await self._within(self._api.get_lease(LEASE_NAMESPACE, name)), False
+            return await self._within(self._api.get(LEASES, name, LEASE_NAMESPACE)), False
         except ApiError as error:
             if not error.not_found:
                 raise
@@ -114,7 +115,7 @@ class NodeLease:
         except ApiError as error:
             self._tell_of_no_owner(error)
             return None, False
-        created = await self._within(self._api.create_lease(lease))
+        created = await self._within(self._api.create(LEASES, lease))
         self._complaints.over(self._what)
         return created, True
 
@@ -136,7 +137,7 @@ class NodeLease:
         be read."""
         if has_owner(lease):
             return lease
-        node = await self._within(self._api.get_node(self._settings.node_name))
+        node = await self._within(self._api.get(NODES, self._settings.node_name))
         uid = (node.metadata.uid if node.metadata is not None else None) or ""
         return with_owner(lease, self._settings.node_name, uid)
 

@@ -19,9 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-import msgspec
-
 from refkubelet.api.client import ApiClient, ApiError
+from refkubelet.api.kinds import NODES
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Node, to_dict
@@ -113,12 +112,11 @@ class NodeRegistrar:
         if self._settings.startup is not None:
             self._settings.startup.tried()
         try:
-            node: Node = msgspec.convert(body, Node)
-            created = await self._api.create_node(node)
+            created = await self._api.create(NODES, {"apiVersion": "v1", "kind": "Node"} | body)
         except ApiError as e:
             if e.status not in (403, 409):
                 raise
-            await self._adopt(await self._api.get_node(self._settings.facts.name), body)
+            await self._adopt(await self._api.get(NODES, self._settings.facts.name), body)
             return
         log.info("registered node %s", self._settings.facts.name)
         if self._settings.startup is not None:
@@ -143,9 +141,13 @@ class NodeRegistrar:
         is_new = devices is not None and devices.node_is_new
         patch = node_patch(existing, adopted_node(existing, initial, devices_are_lost=is_new))
         if patch:
-            node = await self._api.patch_node_status(self._settings.facts.name, patch)
+            node = await self._patched(patch)
         log.info("adopted the existing node %s", self._settings.facts.name)
         self._latest.answered(node)
+
+    async def _patched(self, patch: Mapping[str, Any]) -> Node:
+        name = self._settings.facts.name
+        return await self._api.patch(NODES, name, patch, subresource="status")
 
     async def _update(self) -> None:
         """Write the status if that is due, with up to five tries: first with the informer's Node,
@@ -153,7 +155,9 @@ class NodeRegistrar:
         name = self._settings.facts.name
         for number in range(TRIES):
             try:
-                node = await self._api.get_node(name) if number else self._latest.node()
+                node = self._latest.node()
+                if number:
+                    node = await self._api.get(NODES, name)
                 if node is not None:
                     await self._try_update(to_dict(node), pod_cidrs(node))
             except ApiError as e:
@@ -175,8 +179,7 @@ class NodeRegistrar:
             return
         changed = changed or self._written_at_s is None
         self._delay_s = self._settings.report_s * (self._settings.random() - 0.5) if changed else 0
-        name = self._settings.facts.name
-        patched = await self._api.patch_node_status(name, node_patch(before, after))
+        patched = await self._patched(node_patch(before, after))
         self._complaints.over(self._what)
         self._conditions = after["status"]["conditions"]
         self._written_at_s = self._clock.monotonic_s()

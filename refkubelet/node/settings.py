@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from refkubelet.container_manager.devices.inventory import Amounts
+from refkubelet.container_manager.devices.manager import DeviceManager
 from refkubelet.model.objects import Node
 from refkubelet.node.startup import NodeStartup
 from refkubelet.node.status import Condition, NodeFacts
+from refkubelet.volumes.csi.volumes import CsiVolumes
 
 NO_FIELDS: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -73,32 +74,11 @@ class NodeSettings:
     """Draws from [0, 1), so that the nodes of a cluster do not all write at the same time."""
     health: NodeHealth = NodeHealth()
     runtime: NodeRuntime = NodeRuntime()
-    devices: NodeDevices | None = None
+    devices: DeviceManager | None = None
     """The devices of device plugins (CG-084)."""
-    volumes: NodeVolumes | None = None
+    volumes: CsiVolumes | None = None
     """The volumes that can be attached (NODE-217.1); None: there are none."""
     seen: Callable[[], Node | None] = lambda: None
     """The informer's Node; None: not yet."""
     startup: NodeStartup | None = None
     """Told of the steps to the first Ready; None: nobody asks how long they take."""
-
-
-class NodeDevices(Protocol):
-    """The device manager. `node_is_new`: the machine is new, so an existing Node has the devices of
-    an earlier machine."""
-
-    node_is_new: bool
-
-    def amounts(self) -> Amounts: ...
-
-
-class NodeVolumes(Protocol):
-    """The attachable volumes, by their unique names."""
-
-    def in_use(self, attached: Collection[str]) -> list[str]:
-        """Those to be written to the Node as in use. `attached`: its volumesAttached."""
-        ...
-
-    def reported(self, names: Iterable[str]) -> None:
-        """The Node has been written, and shows these as in use."""
-        ...

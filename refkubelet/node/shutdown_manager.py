@@ -48,7 +48,6 @@ class InhibitLock(Protocol):
 
     async def release(self) -> None:
         """Release it; a second call does nothing."""
-        ...
 
 
 class ShutdownSignals(Protocol):
@@ -58,7 +57,6 @@ class ShutdownSignals(Protocol):
 
     async def aclose(self) -> None:
         """Stop listening."""
-        ...
 
 
 class ShutdownSource(Protocol):
@@ -67,11 +65,9 @@ class ShutdownSource(Protocol):
 
     async def longest_delay_s(self) -> float:
         """For how many seconds locks can delay a shutdown."""
-        ...
 
     async def set_longest_delay(self, delay_s: float) -> None:
         """Request another longest delay; it takes effect a little later."""
-        ...
 
     async def inhibit(self) -> InhibitLock: ...
 

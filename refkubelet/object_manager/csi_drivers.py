@@ -12,6 +12,7 @@ from typing import Final
 from lightkube.models.storage_v1 import CSIDriver
 
 from refkubelet.api.client import ApiClient, ApiError
+from refkubelet.api.kinds import CSI_DRIVERS
 from refkubelet.api.reflector import Reflector
 from simclock import Clock, Rng
 
@@ -27,9 +28,7 @@ class CsiDriverObjects:
         self._objects: dict[str, CSIDriver] = {}
         self._wanted = asyncio.Event()
         self._synced = asyncio.Event()
-        self._reflector = Reflector(
-            api.list_csi_drivers, api.watch_csi_drivers, self._take, clock=clock, rng=rng
-        )
+        self._reflector = Reflector(api, CSI_DRIVERS, self._take, clock=clock, rng=rng)
 
     async def run(self) -> None:
         """Follow the objects, once one is wanted, until cancelled."""

@@ -7,11 +7,12 @@ Upstream: pkg/kubelet/util/manager/cache_based_manager.go: objectStore.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
-from refkubelet.api.client import ApiError
+from refkubelet.api.client import ApiError, ObjectReader
+from refkubelet.api.kinds import Kind
 from refkubelet.model.objects import Node
 from refkubelet.object_manager.manager import Key, not_registered
 from simclock import Clock
@@ -49,12 +50,10 @@ class FetchedObjects(Generic[T]):
     """Implements `manager.ObjectStore`. `ttl_s`: asked at each read; 0 or less: always fetch."""
 
     def __init__(
-        self,
-        fetch: Callable[[str, str], Awaitable[T]],
-        clock: Clock,
-        ttl_s: Callable[[], float],
+        self, api: ObjectReader, kind: Kind[T], clock: Clock, ttl_s: Callable[[], float]
     ) -> None:
-        self._fetch = fetch
+        self._api = api
+        self._kind = kind
         self._clock = clock
         self._ttl_s = ttl_s
         self._known: dict[Key, _Fetched[T]] = {}
@@ -86,7 +85,8 @@ class FetchedObjects(Generic[T]):
 
     async def _refresh(self, key: Key, item: _Fetched[T]) -> None:
         try:
-            fetched = await self._fetch(*key)
+            namespace, name = key
+            fetched = await self._api.get(self._kind, name, namespace)
         except ApiError as error:
             if error.not_found:
                 item.found, item.missing = None, error

@@ -9,11 +9,12 @@ Upstream: pkg/kubelet/util/manager: cache_based_manager.go; pkg/kubelet/secret, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from lightkube.models.core_v1 import ConfigMap, Secret
 
 from refkubelet.api.client import ApiError
+from refkubelet.api.kinds import CONFIG_MAPS, SECRETS, Kind
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.object_manager.references import config_maps_of, secrets_of
@@ -30,15 +31,12 @@ class ObjectStore(Protocol[T_co]):
 
     def add(self, key: Key) -> None:
         """One more pod refers to the object; it may be known already."""
-        ...
 
     def remove(self, key: Key) -> None:
         """No pod refers to it any more."""
-        ...
 
     async def get(self, key: Key) -> T_co:
         """The object. Raises `ApiError`, which is `not_found` if there is none."""
-        ...
 
 
 def not_registered(key: Key) -> ApiError:
@@ -102,26 +100,25 @@ class ObjectManager(Generic[T]):
 
 
 class PodObjects:
-    """The ConfigMaps and Secrets of pods."""
+    """The ConfigMaps and Secrets of pods: reads them as the API client does."""
 
     def __init__(self, config_maps: ObjectStore[ConfigMap], secrets: ObjectStore[Secret]) -> None:
-        self._config_maps = ObjectManager(config_maps, config_maps_of)
-        self._secrets = ObjectManager(secrets, secrets_of)
+        self._of_kind: dict[Kind[Any], ObjectManager[Any]] = {
+            SECRETS: ObjectManager(secrets, secrets_of),
+            CONFIG_MAPS: ObjectManager(config_maps, config_maps_of),
+        }
 
     def register_pod(self, pod: Pod) -> None:
         """Called at each sync of a pod that is not ending."""
-        self._secrets.register_pod(pod)
-        self._config_maps.register_pod(pod)
+        for manager in self._of_kind.values():
+            manager.register_pod(pod)
 
     def unregister_pod(self, pod: Pod) -> None:
         """Called when the pod is over."""
-        self._secrets.unregister_pod(pod)
-        self._config_maps.unregister_pod(pod)
+        for manager in self._of_kind.values():
+            manager.unregister_pod(pod)
 
-    async def get_config_map(self, namespace: str, name: str) -> ConfigMap:
-        """Raises `ApiError`."""
-        return await self._config_maps.get(namespace, name)
-
-    async def get_secret(self, namespace: str, name: str) -> Secret:
-        """Raises `ApiError`."""
-        return await self._secrets.get(namespace, name)
+    async def get(self, kind: Kind[T], name: str, namespace: str = "") -> T:
+        """A ConfigMap or Secret. Raises `ApiError`."""
+        manager: ObjectManager[T] = self._of_kind[kind]
+        return await manager.get(namespace, name)

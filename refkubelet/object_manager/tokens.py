@@ -34,7 +34,6 @@ class TokenApi(Protocol):
         self, namespace: str, service_account: str, request: dict[str, Any]
     ) -> dict[str, Any]:
         """Raises `ApiError`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from lightkube.models.certificates_v1beta1 import ClusterTrustBundle
 from lightkube.models.meta_v1 import LabelSelector
 
 from refkubelet.api.client import ApiClient, ApiError
+from refkubelet.api.kinds import TRUST_BUNDLES
 from refkubelet.api.reflector import Reflector
 from refkubelet.object_manager.anchors import anchors_of, selector_problem, selects
 from simclock import Clock, Rng
@@ -23,19 +24,13 @@ NONE_MATCHED: Final = "combination of signerName and labelSelector matched zero 
 
 
 class TrustBundleManager:
-    """Implements `volumes.content.TrustBundles`."""
+    """The trust anchors of volumes, from the API server."""
 
     def __init__(self, api: ApiClient, clock: Clock, rng: Rng) -> None:
         self._bundles: tuple[ClusterTrustBundle, ...] | None = None
         self._wanted = asyncio.Event()
         self._random = rng.stream("trust bundles")
-        self._reflector = Reflector(
-            api.list_cluster_trust_bundles,
-            api.watch_cluster_trust_bundles,
-            self._take,
-            clock=clock,
-            rng=rng,
-        )
+        self._reflector = Reflector(api, TRUST_BUNDLES, self._take, clock=clock, rng=rng)
 
     async def run(self) -> None:
         """Follow the bundles, once they are wanted, until cancelled."""

@@ -9,12 +9,12 @@ Upstream: pkg/kubelet/util/manager/watch_based_manager.go.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from refkubelet.api.client import ApiError, ObjectList, WatchEvent
+from refkubelet.api.client import ApiError, ObjectLister
+from refkubelet.api.kinds import Kind
+from refkubelet.api.paths import named
 from refkubelet.api.reflector import Reflector
 from refkubelet.object_manager.manager import Key, not_registered
 from simclock import Clock, Rng
@@ -33,16 +33,6 @@ class _Object(Protocol):
 T = TypeVar("T", bound=_Object)
 
 
-@dataclass(frozen=True, slots=True)
-class Kind(Generic[T]):
-    """One kind of object: its singular name, and how one object of it is listed and watched, by
-    namespace and name (and version)."""
-
-    name: str
-    list: Callable[[str, str], Coroutine[Any, Any, ObjectList[T]]]
-    watch: Callable[[str, str, str], AsyncIterator[WatchEvent[T]]]
-
-
 @dataclass(slots=True, eq=False)
 class _Followed(Generic[T]):
     """One object. `synced` is set while `found` is what the server has, as far as is known."""
@@ -55,10 +45,22 @@ class _Followed(Generic[T]):
 
 
 class WatchedObjects(Generic[T]):
-    """Implements `manager.ObjectStore` for one kind of object."""
+    """Implements `manager.ObjectStore` for one kind of object. `name`: the kind's, in the
+    singular."""
 
-    def __init__(self, kind: Kind[T], clock: Clock, rng: Rng, sync_frequency_s: float) -> None:
+    def __init__(
+        self,
+        api: ObjectLister,
+        kind: Kind[T],
+        name: str,
+        *,
+        clock: Clock,
+        rng: Rng,
+        sync_frequency_s: float,
+    ) -> None:
+        self._api = api
         self._kind = kind
+        self._name = name
         self._clock = clock
         self._rng = rng
         self._idle_s = max(IDLE_SYNCS * sync_frequency_s, MIN_IDLE_S)
@@ -95,10 +97,10 @@ class WatchedObjects(Generic[T]):
             async with asyncio.timeout(SYNC_TIMEOUT_S):
                 await item.synced.wait()
         except TimeoutError:
-            text = f"failed to sync {self._kind.name} cache: timed out waiting for the condition"
+            text = f"failed to sync {self._name} cache: timed out waiting for the condition"
             raise ApiError(0, "Timeout", text) from None
         if item.found is None:
-            raise ApiError(404, "NotFound", f'{self._kind.name} "{key[1]}" not found')
+            raise ApiError(404, "NotFound", f'{self._name} "{key[1]}" not found')
         if item.found.immutable:
             item.immutable = True
             _stop(item)
@@ -112,13 +114,15 @@ class WatchedObjects(Generic[T]):
             item.synced.set()
 
         reflector = Reflector(
-            partial(self._kind.list, namespace, name),
-            partial(self._kind.watch, namespace, name),
+            self._api,
+            self._kind,
             take,
             clock=self._clock,
             rng=self._rng,
+            namespace=namespace,
+            fields=named(name),
         )
-        task_name = f"{self._kind.name} {namespace}/{name}"
+        task_name = f"{self._name} {namespace}/{name}"
         item.task = asyncio.create_task(reflector.run(), name=task_name)
 
     def _stop_idle(self) -> None:

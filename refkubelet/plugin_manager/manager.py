@@ -17,7 +17,7 @@ from collections.abc import Coroutine, Generator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from refkubelet.failures import Complaints
+from refkubelet.failures import Complaints, end_tasks
 from refkubelet.host.untrusted_files import Met, looked_at, too_many
 from refkubelet.operation_backoff import Retry, failed
 from refkubelet.plugin_manager.plan import SocketId, plan
@@ -75,10 +75,7 @@ class PluginManager:
                     self._complaints.over("cannot look for plug-ins")
                 await self._clock.sleep(PERIOD_S)
         finally:
-            tasks = list(self._busy.values())
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end_tasks(self._busy.values())
 
     def _reconcile(self, desired: Mapping[str, SocketId]) -> None:
         for path in [p for p in self._retries if p not in desired]:

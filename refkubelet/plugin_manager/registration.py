@@ -16,6 +16,7 @@ import grpc
 from kubecri.pluginregistration import api_pb2 as api
 
 from kubeobjects.golang.grpc_codes import rpc_error
+from refkubelet.host.plugin_socket import PluginConnection
 
 INFO_LIMIT_S: Final = 1.0
 NOTIFY_LIMIT_S: Final = 5.0
@@ -46,31 +47,19 @@ class PluginHandler(Protocol):
 
     def validate(self, entry: PluginEntry) -> None:
         """Refuse a plug-in that cannot be used, before it is registered. Raises `PluginRefused`."""
-        ...
 
     async def register(self, entry: PluginEntry) -> None:
         """Use the plug-in from now on. Raises `PluginRefused`."""
-        ...
 
     async def let_go(self, entry: PluginEntry) -> None:
         """Its socket is gone, or was made anew."""
-        ...
-
-
-class RegistrationConnection(Protocol):
-    """A connection to the Registration service of a plug-in; errors are `grpc.RpcError`s."""
-
-    async def call(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any: ...
-
-    async def close(self) -> None: ...
 
 
 class RegistrationSockets(Protocol):
     """The way to the sockets below plugins_registry."""
 
-    async def connect(self, path: str) -> RegistrationConnection:
+    async def connect(self, path: str) -> PluginConnection:
         """A connection to the plug-in there. Raises OSError if nothing listens."""
-        ...
 
 
 async def register_plugin(
@@ -98,7 +87,7 @@ async def register_plugin(
         await connection.close()
 
 
-async def _info(connection: RegistrationConnection, path: str) -> PluginEntry:
+async def _info(connection: PluginConnection, path: str) -> PluginEntry:
     try:
         info = await connection.call("GetInfo", api.InfoRequest(), timeout_s=INFO_LIMIT_S)
     except grpc.RpcError as error:
@@ -128,7 +117,7 @@ async def _hand_over(
         raise RegistrationError(f"plugin registration failed with err: {refused}") from None
 
 
-async def _notify(connection: RegistrationConnection, path: str, error: str = "") -> None:
+async def _notify(connection: PluginConnection, path: str, error: str = "") -> None:
     status = api.RegistrationStatus(plugin_registered=not error, error=error)
     try:
         await connection.call("NotifyRegistrationStatus", status, timeout_s=NOTIFY_LIMIT_S)

@@ -36,31 +36,6 @@ def longest_wait_s(pod: Pod, grace_override_s: int | None) -> float:
     return max(SHORTEST_WAIT_S, WAIT_FACTOR * grace_s)
 
 
-async def kill_pod_now(
-    workers: PodWorkers,
-    recorder: EventRecorder,
-    pod: Pod,
-    status_fn: PodStatusFn | None,
-    *,
-    evict: bool,
-    grace_override_s: int | None = None,
-) -> None:
-    """Ask the worker to end the pod and wait until its containers have stopped.
-
-    Raises `KillTimeout` (and leaves a Warning event) when that takes too long; the kill goes on.
-    """
-    stopped = asyncio.Event()
-    kill = KillPodOptions(stopped, evict, status_fn, grace_override_s)
-    workers.update_pod(UpdatePodOptions(SyncPodType.KILL, pod, kill=kill))
-    try:
-        async with asyncio.timeout(longest_wait_s(pod, grace_override_s)):
-            await stopped.wait()
-    except TimeoutError:
-        message = "Container runtime did not kill the pod within specified grace period."
-        recorder.pod_event(pod, "Warning", "ExceededGracePeriod", message)
-        raise KillTimeout(f"timeout waiting to kill pod {pod_ref(pod)}") from None
-
-
 @dataclass(frozen=True, slots=True)
 class PodKiller:
     """How eviction, preemption and the shutdown of the node end a pod: each waits until the pod's
@@ -71,28 +46,36 @@ class PodKiller:
 
     async def evict(self, request: KillRequest) -> None:
         """For the eviction manager, with the grace period that it chose."""
-        await kill_pod_now(
-            self.workers,
-            self.recorder,
-            pod=request.pod,
-            status_fn=request.status_fn,
-            evict=True,
-            grace_override_s=request.grace_s,
-        )
+        await self.kill(request.pod, request.status_fn, request.grace_s)
 
     async def preempt(self, pod: Pod, status_fn: PodStatusFn) -> None:
         """To make room for a critical pod, with the pod's own grace period."""
-        await kill_pod_now(
-            workers=self.workers, recorder=self.recorder, pod=pod, status_fn=status_fn, evict=True
-        )
+        await self.kill(pod, status_fn)
 
     async def end_for_shutdown(self, pod: Pod, status_fn: PodStatusFn, grace_s: int) -> None:
         """Because the node shuts down: not an eviction, so its containers are kept."""
-        await kill_pod_now(
-            workers=self.workers,
-            recorder=self.recorder,
-            pod=pod,
-            status_fn=status_fn,
-            evict=False,
-            grace_override_s=grace_s,
-        )
+        await self.kill(pod, status_fn, grace_s, evict=False)
+
+    async def kill(
+        self,
+        pod: Pod,
+        status_fn: PodStatusFn | None,
+        grace_override_s: int | None = None,
+        *,
+        evict: bool = True,
+    ) -> None:
+        """Ask the worker to end the pod and wait until its containers have stopped.
+
+        Raises `KillTimeout` (and leaves a Warning event) when that takes too long; the kill goes
+        on.
+        """
+        stopped = asyncio.Event()
+        kill = KillPodOptions(stopped, evict, status_fn, grace_override_s)
+        self.workers.update_pod(UpdatePodOptions(SyncPodType.KILL, pod, kill=kill))
+        try:
+            async with asyncio.timeout(longest_wait_s(pod, grace_override_s)):
+                await stopped.wait()
+        except TimeoutError:
+            message = "Container runtime did not kill the pod within specified grace period."
+            self.recorder.pod_event(pod, "Warning", "ExceededGracePeriod", message)
+            raise KillTimeout(f"timeout waiting to kill pod {pod_ref(pod)}") from None

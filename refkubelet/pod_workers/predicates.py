@@ -10,40 +10,8 @@ from refkubelet.pod_workers.start_order import StaticTurns
 from refkubelet.pod_workers.sync_status import PodSyncStatus
 
 
-def known_terminated(record: PodSyncStatus | None) -> bool:
-    """Whether the pod's containers are known to have stopped (LIFE-051)."""
-    return record is not None and record.terminated
-
-
-def could_have_running_containers(record: PodSyncStatus | None, synced: bool) -> bool:
-    """Whether a container of the pod may still run (LIFE-052)."""
-    return not synced if record is None else not record.terminated
-
-
-def should_be_finished(record: PodSyncStatus | None, synced: bool) -> bool:
-    """Whether nothing is left to do for the pod, cleanup included (LIFE-053)."""
-    return synced if record is None else record.finished
-
-
-def termination_requested(record: PodSyncStatus | None) -> bool:
-    """Whether the pod was asked to terminate (LIFE-054)."""
-    return record is not None and record.termination_requested
-
-
-def runtime_should_be_removed(record: PodSyncStatus | None, synced: bool) -> bool:
-    """Whether the pod's volumes may be unmounted (LIFE-056)."""
-    return synced if record is None else record.terminated
-
-
-def content_should_be_removed(record: PodSyncStatus | None, synced: bool) -> bool:
-    """Whether the pod's dead containers and sandboxes may be removed (LIFE-057)."""
-    if record is None:
-        return synced
-    return record.evicted or (record.deleted and record.terminated)
-
-
 class WorkerQuestions:
-    """The records of all workers, and the questions above asked by UID."""
+    """The records of all workers, and questions asked by UID."""
 
     def __init__(self) -> None:
         self._records: dict[str, PodSyncStatus] = {}
@@ -59,22 +27,36 @@ class WorkerQuestions:
         return tuple(self._records.values())
 
     def is_pod_known_terminated(self, pod_uid: str) -> bool:
-        return known_terminated(self.record(pod_uid))
+        """Whether the pod's containers are known to have stopped (LIFE-051)."""
+        record = self.record(pod_uid)
+        return record is not None and record.terminated
 
     def could_have_running_containers(self, pod_uid: str) -> bool:
-        return could_have_running_containers(self.record(pod_uid), self._synced)
+        """Whether a container of the pod may still run (LIFE-052)."""
+        record = self.record(pod_uid)
+        return not self._synced if record is None else not record.terminated
 
     def should_pod_be_finished(self, pod_uid: str) -> bool:
-        return should_be_finished(self.record(pod_uid), self._synced)
+        """Whether nothing is left to do for the pod, cleanup included (LIFE-053)."""
+        record = self.record(pod_uid)
+        return self._synced if record is None else record.finished
 
     def is_pod_termination_requested(self, pod_uid: str) -> bool:
-        return termination_requested(self.record(pod_uid))
+        """Whether the pod was asked to terminate (LIFE-054)."""
+        record = self.record(pod_uid)
+        return record is not None and record.termination_requested
 
     def should_pod_runtime_be_removed(self, pod_uid: str) -> bool:
-        return runtime_should_be_removed(self.record(pod_uid), self._synced)
+        """Whether the pod's volumes may be unmounted (LIFE-056)."""
+        record = self.record(pod_uid)
+        return self._synced if record is None else record.terminated
 
     def should_pod_content_be_removed(self, pod_uid: str) -> bool:
-        return content_should_be_removed(self.record(pod_uid), self._synced)
+        """Whether the pod's dead containers and sandboxes may be removed (LIFE-057)."""
+        record = self.record(pod_uid)
+        if record is None:
+            return self._synced
+        return record.evicted or (record.deleted and record.terminated)
 
     def is_finished(self, pod_uid: str) -> bool:
         """Whether the worker of the pod has done all there is to do, cleanup included."""

@@ -43,7 +43,6 @@ class ReadableCgroups(Protocol):
 
     def read_config(self, pod: Pod, resource: str) -> ResourceConfig:
         """The limits of the pod's cgroup for `resource`, "cpu" or "memory". Raises OSError."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,102 +1,25 @@
-"""The parts of the kubelet that the steps of the pod workers use, as protocols; the steps
-themselves are in `steps.py`.
+"""The parts of the kubelet that the steps of the pod workers use; the steps themselves are in
+`steps.py`.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
-from refkubelet.cri.records import RuntimePod, RuntimePodStatus
+from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.events.recorder import EventRecorder
-from refkubelet.kuberuntime.decisions.pod_actions import ProbeView
-from refkubelet.kuberuntime.reason_cache import ReasonCache
-from refkubelet.kuberuntime.results import PodSyncResult
+from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.model.objects import Pod, PodStatus
+from refkubelet.object_manager.manager import PodObjects
 from refkubelet.pod_workers.resize_reports import ResizeReports
 from refkubelet.pods.mirror import MirrorClient
+from refkubelet.probes.manager import ProbeManager
 from refkubelet.status.manager import StatusManager
-from refkubelet.status.readiness import ProbeFacts
 from refkubelet.telemetry.kubelet_metrics import KubeletMetrics
+from refkubelet.volumes.manager import PodVolumes
 from simclock import Clock
-
-
-class StepRuntime(Protocol):
-    """What the steps ask of the runtime manager."""
-
-    reason_cache: ReasonCache
-
-    async def get_pod_status(
-        self, uid: str, name: str = "", namespace: str = ""
-    ) -> RuntimePodStatus: ...
-
-    async def sync_pod(
-        self,
-        pod: Pod,
-        status: RuntimePodStatus,
-        probes: ProbeView,
-        on_sandbox_ready: Callable[[], Awaitable[None]] | None = None,
-        *,
-        restarting_all: bool = False,
-    ) -> PodSyncResult: ...
-
-    async def kill_pod(
-        self, pod: Pod | None, running: RuntimePod, grace_override_s: int | None = None
-    ) -> PodSyncResult: ...
-
-
-class Probes(ProbeFacts, Protocol):
-    """What the steps ask of the probe manager."""
-
-    @property
-    def view(self) -> ProbeView: ...
-
-    def add_pod(self, pod: Pod) -> None: ...
-
-    def stop_liveness_and_startup(self, pod: Pod) -> None: ...
-
-    def remove_pod(self, pod: Pod) -> None: ...
-
-    def trigger_readiness(self, pod: Pod, status: PodStatus) -> None: ...
-
-
-class Volumes(Protocol):
-    """What the steps ask of the volumes."""
-
-    async def wait_for_attach_and_mount(self, pod: Pod, cancelled: asyncio.Event) -> None:
-        """Make the pod's volumes. Raises `VolumesNotReady`, to be retried, `WaitCancelled`."""
-        ...
-
-    async def tear_down(self, pod: Pod) -> None:
-        """Remove the pod's volumes. Raises OSError."""
-        ...
-
-
-class PodReferences(Protocol):
-    """What the steps ask of the object manager."""
-
-    def register_pod(self, pod: Pod) -> None:
-        """The pod uses the objects that its spec names."""
-        ...
-
-    def unregister_pod(self, pod: Pod) -> None:
-        """The pod is over."""
-        ...
-
-
-class PodCgroups(Protocol):
-    """What the steps ask of the container manager."""
-
-    def exists(self, pod: Pod) -> bool: ...
-
-    def ensure(self, pod: Pod) -> None: ...
-
-    async def destroy(self, pod: Pod) -> None: ...
-
-    def update_qos(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,24 +49,24 @@ class StepDeps:
     """What the steps work with."""
 
     clock: Clock  # for active deadlines and the times in statuses
-    runtime: StepRuntime  # syncs and kills pods
+    runtime: RuntimeManager  # syncs and kills pods
     statuses: StatusManager  # keeps statuses
-    probes: Probes  # starts and ends probers
+    probes: ProbeManager  # starts and ends probers
     mirrors: MirrorClient  # makes and deletes mirror pods
     recorder: EventRecorder  # of events
     hooks: StepHooks  # questions to other parts
     root_dir: Path
     """Directories of pods are `root_dir/pods/<uid>`."""
-    volumes: Volumes  # sets up and removes volumes
+    volumes: PodVolumes  # sets up and removes volumes
     metrics: KubeletMetrics = field(default_factory=KubeletMetrics)
     """Counts starts."""
     host_ips: tuple[str, ...] = ()
     """The node's addresses, primary first; empty standalone."""
-    cgroups: PodCgroups | None = None
+    cgroups: ContainerManager | None = None
     """None: pods have no cgroups (cgroupsPerQOS false)."""
     resizes: ResizeReports | None = None
     """None: pods are never resized."""
     pod_level_resizes: bool = True
     """Whether spec.resources of pods can be resized, and statuses show them."""
-    objects: PodReferences | None = None
+    objects: PodObjects | None = None
     """None: standalone."""

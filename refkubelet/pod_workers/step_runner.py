@@ -11,10 +11,10 @@ from collections.abc import Callable
 from refkubelet.cri.records import RuntimePodStatus
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.model.objects import Pod
+from refkubelet.pleg.cache import PodCache
 from refkubelet.pod_workers.sync_status import (
     PodSyncer,
     PodSyncStatus,
-    StatusCache,
     StepCancelled,
     StepContext,
     StepError,
@@ -29,7 +29,7 @@ class StepRunner:
     def __init__(
         self,
         syncer: PodSyncer,
-        cache: StatusCache,
+        cache: PodCache,
         recorder: EventRecorder,
         after_failure: Callable[[str], float],
     ) -> None:

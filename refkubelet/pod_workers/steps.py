@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from msgspec.structs import replace as with_fields
 
+from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.cri.records import ContainerRecord, RuntimePod, RuntimePodStatus
 from refkubelet.cri.target import CriCallError
@@ -34,7 +35,7 @@ from refkubelet.model.pod import (
     uses_host_network,
 )
 from refkubelet.pod_workers.requeue import NETWORK_NOT_READY
-from refkubelet.pod_workers.step_deps import PodCgroups, StepDeps
+from refkubelet.pod_workers.step_deps import StepDeps
 from refkubelet.pod_workers.sync_status import (
     PodStatusFn,
     StepCancelled,
@@ -128,15 +129,11 @@ class PodSteps:
     async def _mirror(self, pod: Pod, mirror: Pod | None) -> None:
         """Create or update the pod's mirror. An error is only logged: a static pod runs without
         its mirror, too (MIRR-021)."""
-        try:
+        with self._complaints.guarded(f"mirror of {pod_ref(pod)}", key=uid(pod)):
             await self._deps.mirrors.reconcile(pod, mirror)
-        except Exception as error:
-            self._complaints.failed(f"mirror of {pod_ref(pod)}", error, key=uid(pod))
-        else:
-            self._complaints.over(uid(pod))
 
     async def _ensure_cgroup(
-        self, cgroups: PodCgroups, pod: Pod, status: RuntimePodStatus, api_status: PodStatus
+        self, cgroups: ContainerManager, pod: Pod, status: RuntimePodStatus, api_status: PodStatus
     ) -> None:
         """Make the pod's cgroup if it is missing, and first stop containers that run without it; a
         pod that may not restart gets none (CG-040, CG-041)."""

@@ -99,7 +99,6 @@ class PodSyncer(Protocol):
         self, context: StepContext, pod: Pod, mirror: Pod | None, status: RuntimePodStatus
     ) -> bool:
         """Bring the pod nearer to its spec; True: its phase is terminal."""
-        ...
 
     async def sync_terminating_pod(
         self, pod: Pod, status: RuntimePodStatus, grace_s: int | None, status_fn: PodStatusFn | None
@@ -108,16 +107,6 @@ class PodSyncer(Protocol):
     async def sync_terminating_runtime_pod(self, running: RuntimePod) -> None: ...
 
     async def sync_terminated_pod(self, pod: Pod, status: RuntimePodStatus) -> None: ...
-
-
-class StatusCache(Protocol):
-    """The part of the pod cache that workers read."""
-
-    def get(self, uid: str) -> RuntimePodStatus: ...
-
-    async def get_newer_than(self, uid: str, t_s: float) -> RuntimePodStatus: ...
-
-    def stamp_s(self) -> float: ...
 
 
 @dataclass(slots=True)

@@ -20,19 +20,19 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from refkubelet.events.recorder import EventRecorder
-from refkubelet.failures import Complaints
+from refkubelet.failures import Complaints, end_tasks
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import (
     has_terminal_phase,
     is_static,
 )
+from refkubelet.pleg.cache import PodCache
 from refkubelet.pod_workers.predicates import WorkerQuestions
 from refkubelet.pod_workers.requeue import StepOutcome, requeue_delay_s, start_retry_s
 from refkubelet.pod_workers.step_runner import StepRunner
 from refkubelet.pod_workers.sync_status import (
     PodSyncer,
     PodSyncStatus,
-    StatusCache,
     StepCancelled,
     StepError,
     SyncPodType,
@@ -79,7 +79,7 @@ class PodWorkers(WorkerQuestions):
     def __init__(
         self,
         syncer: PodSyncer,
-        cache: StatusCache,
+        cache: PodCache,
         recorder: EventRecorder,
         settings: WorkerSettings,
     ) -> None:
@@ -303,10 +303,7 @@ class PodWorkers(WorkerQuestions):
 
     async def stop(self) -> None:
         """Cancel all tasks and wait for them; no container is touched."""
-        tasks = [r.task for r in self._records.values() if r.task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(r.task for r in self._records.values() if r.task is not None)
 
 
 def _is_cancelled() -> bool:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from refkubelet.api.client import ApiClient
+from refkubelet.api.kinds import PODS
 from refkubelet.api.node_informer import NodeInformer
+from refkubelet.api.paths import on_node
 from refkubelet.api.reflector import Reflector
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod_updates import PodSource
@@ -42,10 +44,11 @@ class ApiSource:
             await deliver(pods)
 
         reflector = Reflector(
-            list_objects=lambda: self._api.list_pods(self._node_name),
-            watch_objects=lambda version: self._api.watch_pods(self._node_name, version),
-            on_change=on_change,
+            self._api,
+            PODS,
+            on_change,
             clock=self._clock,
             rng=self._rng,
+            fields=on_node(self._node_name),
         )
         await reflector.run()

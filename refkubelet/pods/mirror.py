@@ -16,7 +16,8 @@ from typing import Final
 import msgspec
 
 from refkubelet.api.client import ApiClient, ApiError
-from refkubelet.model.objects import Node, OwnerReference, Pod
+from refkubelet.api.kinds import PODS
+from refkubelet.model.objects import Node, OwnerReference, Pod, to_dict
 from refkubelet.model.pod import (
     CONFIG_HASH,
     CONFIG_MIRROR,
@@ -100,7 +101,8 @@ class MirrorClient:
             raise MirrorError(f"node {self._node_name} is being deleted")
         if not node.metadata.uid:
             raise MirrorError(f"UID unset for node {self._node_name}")
-        await self._api.create_pod(mirror_pod(pod, node))
+        body = {"apiVersion": "v1", "kind": "Pod"} | to_dict(mirror_pod(pod, node))
+        await self._api.create(PODS, body)
 
     async def delete_mirror(self, pod_full_name: str, pod_uid: str | None) -> bool:
         """Delete a mirror with grace period 0. `pod_uid`: the precondition, None for orphans
@@ -113,7 +115,7 @@ class MirrorClient:
             return False
         name, _, namespace = pod_full_name.rpartition("_")
         try:
-            await self._api.delete_pod(namespace, name, grace_period_s=0, uid=pod_uid)
+            await self._api.delete(PODS, name, namespace, grace_period_s=0, uid=pod_uid)
         except ApiError as e:
             if e.not_found or e.conflict:
                 return False

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from refkubelet.events.recorder import EventRecorder
+from refkubelet.failures import end_tasks
 from refkubelet.host.network import Network
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import uid
@@ -113,10 +114,7 @@ class ProbeManager:
 
     async def stop(self) -> None:
         """Cancel all workers and wait for their end."""
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(self._tasks.values())
 
     # -- ProbeFacts ---------------------------------------------------------------------------
 

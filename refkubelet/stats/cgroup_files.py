@@ -21,13 +21,18 @@ _STAT_KEYS: Final = {  # version: inactive file pages, resident pages, faults (v
 _NO_PRESSURE: Final = {"total": 0, "avg10": 0.0, "avg60": 0.0, "avg300": 0.0}
 
 
+def cgroup_dir(machine: Machine, controller: str, path: str) -> CgroupDir:
+    """The directory with the files of v1's controller, or of v2, of the cgroup at that absolute
+    path."""
+    root, relative = machine.cgroup_root(), path.strip("/")
+    if machine.cgroup_version() == 1:
+        root = root / controller
+    return root / relative if relative else root
+
+
 def memory_dir(machine: Machine, path: str) -> CgroupDir:
     """The directory with the memory files of the cgroup at that absolute path."""
-    root = machine.cgroup_root()
-    if machine.cgroup_version() == 1:
-        root = root / "memory"
-    relative = path.strip("/")
-    return root / relative if relative else root
+    return cgroup_dir(machine, "memory", path)
 
 
 def read_memory(directory: CgroupDir, version: Literal[1, 2]) -> CgroupMemory | None:
@@ -83,12 +88,11 @@ def read_pressure(directory: CgroupDir, resource: str) -> Mapping[str, Mapping[s
 
 def cpu_usage_ns(machine: Machine, path: str) -> int | None:
     """The CPU time of the cgroup at that absolute path since it was made; None: unknown."""
-    relative, root = path.strip("/"), machine.cgroup_root()
+    directory = cgroup_dir(machine, "cpuacct", path)
     try:
         if machine.cgroup_version() == 1:
-            top = root / "cpuacct"
-            return int(((top / relative if relative else top) / "cpuacct.usage").read_text())
-        stat = ((root / relative if relative else root) / "cpu.stat").read_text()
+            return int((directory / "cpuacct.usage").read_text())
+        stat = (directory / "cpu.stat").read_text()
         return _number(stat, "usage_usec") * 1000 if "usage_usec " in stat else None
     except (OSError, ValueError):
         return None

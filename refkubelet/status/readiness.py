@@ -34,7 +34,6 @@ class ProbeFacts(Protocol):
     def predates_kubelet(self, started_at: datetime | None) -> bool:
         """Whether a container started so long before this kubelet that it stays ready until its
         first probe (PROBE-051)."""
-        ...
 
 
 class NoProbes:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from refkubelet.api.client import ApiClient, ApiError
+from refkubelet.api.kinds import PODS
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import (
@@ -198,7 +199,7 @@ class StatusWriter:
             return
         name, namespace = name_and_namespace(entry.pod)
         try:
-            live = await api.get_pod(namespace, name)
+            live = await api.get(PODS, name, namespace)
             if self._deps.pods.translate_uid(uid(live)) != pod_uid:
                 self.drop(pod_uid)  # STAT-024
                 return
@@ -206,7 +207,7 @@ class StatusWriter:
             self._count_written(live, entry)
             self._confirmed[uid(live)] = entry.version
             if _can_be_deleted(live, entry.finished):
-                await api.delete_pod(namespace, name, grace_period_s=0, uid=uid(live))
+                await api.delete(PODS, name, namespace, grace_period_s=0, uid=uid(live))
                 self.drop(pod_uid)
         except ApiError as error:
             if not error.not_found:
@@ -233,9 +234,8 @@ class StatusWriter:
         patch = status_patch(uid(live), live.status, merged)
         if patch is None:
             return live
-        return await api.patch_pod_status(
-            live.metadata.namespace or "", live.metadata.name or "", patch
-        )
+        name, namespace = name_and_namespace(live)
+        return await api.patch(PODS, name, patch, namespace, subresource="status")
 
 
 def _can_be_deleted(pod: Pod, finished: bool) -> bool:

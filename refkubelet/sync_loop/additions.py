@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from refkubelet.failures import end_tasks
 from refkubelet.model.pod import uid
 from refkubelet.model.pod_updates import PodOperation, PodUpdate
 
@@ -93,5 +94,4 @@ class Additions:
     async def close(self) -> None:
         """Cancel the running admission and wait for its end."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end_tasks([self._task])

@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from refkubelet.api.client import ApiError
+from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.cri.records import RuntimePod
 from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
+from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import (
     full_name,
@@ -41,11 +43,13 @@ from refkubelet.pod_workers.transitions import WorkState
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
 from refkubelet.pods.mirror import NO_ANSWER, PATIENCE_S, MirrorClient
+from refkubelet.probes.manager import ProbeManager
 from refkubelet.status.manager import StatusManager
-from refkubelet.sync_loop.orphan_directories import CleanableVolumes, OrphanDirectories
+from refkubelet.sync_loop.orphan_directories import OrphanDirectories
 from refkubelet.sync_loop.pod_handlers import PodHandlers
 from refkubelet.telemetry.metrics import HousekeepingMetrics
 from refkubelet.telemetry.volume_metrics import VolumeMetrics
+from refkubelet.volumes.manager import PodVolumes
 from refkubelet.volumes.mounting import Mounts, NoMounts
 from simclock import Clock
 
@@ -55,29 +59,11 @@ PUT_OFF = "housekeeping is put off"
 AT_WORK = (WorkState.SYNCING, WorkState.TERMINATING)
 
 
-class CleanableRuntime(Protocol):
-    """What housekeeping asks of the runtime manager."""
-
-    async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]: ...
-
-    def forget_old_backoffs(self) -> None: ...
-
-
 class KeptByPod(Protocol):
     """Remembers something of each pod."""
 
     def keep_only(self, pod_uids: Collection[str]) -> None:
         """Forget what belongs to other pods."""
-
-
-class CleanableProbes(Protocol):
-    def cleanup_pods(self, desired_uids: Collection[str]) -> None: ...
-
-
-class CleanableCgroups(Protocol):
-    def remove_orphans(
-        self, keep: Collection[str], volumes_exist: Callable[[str], bool]
-    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +75,12 @@ class CleanupDeps:
     workers: PodWorkers  # which pods they know; end those that are gone
     handlers: PodHandlers  # tell workers of pods; know which are active
     statuses: StatusManager  # forgets pods that are gone
-    probes: CleanableProbes  # end with their pods
-    runtime: CleanableRuntime  # lists what runs
+    probes: ProbeManager  # end with their pods
+    runtime: RuntimeManager  # lists what runs
     mirrors: MirrorClient  # deletes orphaned mirror pods
     root_dir: Path
     """Directories of pods are `root_dir/pods/<uid>`."""
-    cgroups: CleanableCgroups | None = None
+    cgroups: ContainerManager | None = None
     """None: pods have no cgroups (cgroupsPerQOS false)."""
     allocations: KeptByPod | None = None
     """None: pods are never resized."""
@@ -104,7 +90,7 @@ class CleanupDeps:
     """Unmounts the volumes of removed pods."""
     volume_metrics: VolumeMetrics = field(default_factory=VolumeMetrics)
     """Counts directories of pods that are gone."""
-    volumes: CleanableVolumes | None = None
+    volumes: PodVolumes | None = None
     """None: no volume is of a driver."""
 
 
@@ -198,16 +184,9 @@ class Housekeeping:
         finished = self._deps.workers.should_pod_be_finished
         self._directories.remove(wanted.uids | running.uids, finished, wanted, running)
 
-    @contextmanager
-    def _guarded(self, what: str) -> Iterator[None]:
+    def _guarded(self, what: str) -> AbstractContextManager[None]:
         """Log an error of one part, so that the next part runs all the same."""
-        key = f"housekeeping: {what}"
-        try:
-            yield
-        except Exception as error:
-            self._complaints.failed(key, error)
-        else:
-            self._complaints.over(key)
+        return self._complaints.guarded(f"housekeeping: {what}")
 
     def _look_through_wanted(self, pods: tuple[Pod, ...]) -> _Wanted:
         if pods is not self._wanted.pods:

@@ -14,25 +14,18 @@ import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
-from refkubelet.failures import Complaints
+from refkubelet.failures import Complaints, end_tasks
 from refkubelet.host.directories import anything_mounted_below
 from refkubelet.model.names import GOING, safe_join
 from refkubelet.telemetry.volume_metrics import VolumeMetrics
+from refkubelet.volumes.manager import PodVolumes
 from refkubelet.volumes.mounting import Mounts
 from refkubelet.volumes.plan import LOCAL_MOUNTS, OWN_MOUNTS
 from refkubelet.volumes.removal import remove_empty_volumes, remove_tree
 from simclock import Clock
 
 log = logging.getLogger(__name__)
-
-
-class CleanableVolumes(Protocol):
-    def is_left(self, pod_uid: str) -> bool:
-        """Whether drivers still have volumes of a pod that is gone; these are being ended. Raises
-        OSError."""
-        ...
 
 
 class OrphanDirectories:
@@ -43,7 +36,7 @@ class OrphanDirectories:
         self,
         root_dir: Path,
         mounts: Mounts,
-        volumes: CleanableVolumes | None,
+        volumes: PodVolumes | None,
         clock: Clock,
         metrics: VolumeMetrics,
     ) -> None:
@@ -122,10 +115,7 @@ class OrphanDirectories:
 
     async def stop(self) -> None:
         """Give up what is being removed; the next kubelet goes on with it."""
-        removals = list(self._removals.values())
-        for task in removals:
-            task.cancel()
-        await asyncio.gather(*removals, return_exceptions=True)
+        await end_tasks(self._removals.values())
 
     def _failed(self, name: str, error: Exception) -> None:
         path = safe_join(self._pods_dir, name)

@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
 from refkubelet.allocation.triggers import ResizeTriggers
-from refkubelet.cri.records import ContainerRecord, RuntimePodStatus, SandboxState
+from refkubelet.cri.records import ContainerRecord, SandboxState
 from refkubelet.failures import Complaints
+from refkubelet.kuberuntime.gc import ContainerDeletor
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import full_name, has_terminal_phase, is_mirror, pod_ref, uid
-from refkubelet.pleg.cache import PodStatusError
+from refkubelet.pleg.cache import PodCache, PodStatusError
 from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType
-from refkubelet.pod_workers.sync_status import StatusCache, SyncPodType, UpdatePodOptions
+from refkubelet.pod_workers.sync_status import SyncPodType, UpdatePodOptions
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
 from refkubelet.status.conditions import readiness_is_outdated
@@ -36,14 +36,6 @@ from simclock.clock import EPOCH
 log = logging.getLogger(__name__)
 
 
-class Deletor(Protocol):
-    """The container deletor (GC-020)."""
-
-    def delete_containers_in_pod(
-        self, container_id: str, status: RuntimePodStatus, remove_all: bool = False
-    ) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class HandlerDeps:
     """What the handlers work with."""
@@ -52,8 +44,8 @@ class HandlerDeps:
     pods: PodManager  # the pods there should be
     workers: PodWorkers  # get the updates
     statuses: StatusManager  # when pods started, for active deadlines
-    cache: StatusCache  # what the PLEG saw last of every pod
-    deletor: Deletor  # removes dead containers at once
+    cache: PodCache  # what the PLEG saw last of every pod
+    deletor: ContainerDeletor  # removes dead containers at once
     new_pods: NewPods  # asks admission
     sources_ready: Callable[[], bool]
     """Whether all sources have been seen (SRC-070)."""

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Protocol
 
+from refkubelet.cri.client import WANTED_VERSION
 from refkubelet.cri.records import HandlerFeatures, RuntimeConditions, RuntimeVersion
 from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
@@ -90,9 +91,9 @@ class RuntimeState:
 
 
 class WatchedRuntime(Protocol):
-    async def runtime_status(self) -> RuntimeConditions: ...
+    async def status(self) -> RuntimeConditions: ...
 
-    async def version(self) -> RuntimeVersion: ...
+    async def version(self, version: str = "") -> RuntimeVersion: ...
 
 
 class RuntimeWatch:
@@ -136,8 +137,8 @@ class RuntimeWatch:
         """Ask once. A failed call is no error until the last good answer is 30 s old."""
         try:
             if self._name is None:
-                self._name = (await self._runtime.version()).runtime_name
-            self._state.observe(await self._runtime.runtime_status())
+                self._name = (await self._runtime.version(WANTED_VERSION)).runtime_name
+            self._state.observe(await self._runtime.status())
         except Exception as error:
             self._complaints.failed(SILENT, error, CriCallError)
             return

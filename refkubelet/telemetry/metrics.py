@@ -77,7 +77,6 @@ class Metric(Protocol):
 
     def family(self) -> Family:
         """As it is now."""
-        ...
 
 
 class CounterVec:

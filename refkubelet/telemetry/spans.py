@@ -34,12 +34,10 @@ class Span(Protocol):
 
     def set(self, key: str, value: str | int) -> None:
         """Add an attribute."""
-        ...
 
     def failed(self, text: str, error: Exception | None = None) -> None:
         """It ends as a failure, for that reason ("": none is told); `error` becomes an event of
         the span."""
-        ...
 
 
 class Spans(Protocol):
@@ -56,12 +54,10 @@ class Spans(Protocol):
         """A span for as long as the block takes; spans in it, and in tasks that it makes, are
         below it. One of kind "server" is the root of a trace of its own, whatever it is made
         in."""
-        ...
 
     def headers(self) -> tuple[tuple[str, str], ...]:
         """What tells the other side of a call which span it belongs to (W3C trace context); nothing
         outside spans."""
-        ...
 
 
 class NoSpans:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from lightkube.models.core_v1 import Volume
 
-from lightkube.models.core_v1 import PersistentVolume, PersistentVolumeClaim, Volume
-
-from refkubelet.api.client import ApiError
+from refkubelet.api.client import ApiError, ObjectReader
+from refkubelet.api.kinds import CLAIMS, VOLUMES
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import all_containers
 from refkubelet.volumes.claims import (
@@ -25,20 +24,8 @@ class ClaimError(Exception):
     """A volume of a claim cannot be had; the text is upstream's."""
 
 
-class ClaimReader(Protocol):
-    """The part of the API client that reads claims and persistent volumes."""
-
-    async def get_claim(self, namespace: str, name: str) -> PersistentVolumeClaim:
-        """Raises `ApiError`."""
-        ...
-
-    async def get_volume(self, name: str) -> PersistentVolume:
-        """Raises `ApiError`."""
-        ...
-
-
 async def claimed_volumes(
-    pod: Pod, reader: ClaimReader | None
+    pod: Pod, reader: ObjectReader | None
 ) -> tuple[dict[str, ClaimedVolume], dict[str, str]]:
     """The volumes of claims that the pod uses, and why others cannot be set up, both by the pod's
     name of the volume. `reader` None: standalone."""
@@ -56,13 +43,13 @@ async def claimed_volumes(
 
 
 async def _claimed(
-    pod: Pod, volume: Volume, name: str, reader: ClaimReader | None
+    pod: Pod, volume: Volume, name: str, reader: ObjectReader | None
 ) -> ClaimedVolume:
     where = f"error processing PVC {pod.metadata.namespace or ''}/{name}"
     try:
         if reader is None:
             raise ApiError(0, "NoApiServer", "a kubelet without API server reads no claims")
-        claim = await reader.get_claim(pod.metadata.namespace or "", name)
+        claim = await reader.get(CLAIMS, name, pod.metadata.namespace or "")
     except ApiError as error:
         text = f"failed to fetch PVC from API server: {error.message}"
         raise ClaimError(f"{where}: {text}") from None
@@ -74,7 +61,7 @@ async def _claimed(
         raise ClaimError(f"{where}: {why}")
     volume_name = (claim.spec.volumeName if claim.spec is not None else None) or ""
     try:
-        persistent = await reader.get_volume(volume_name)
+        persistent = await reader.get(VOLUMES, volume_name)
     except ApiError as error:
         text = f"failed to fetch PV {volume_name} from API server: {error.message}"
         raise ClaimError(f"{where}: {text}") from None

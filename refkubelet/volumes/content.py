@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from lightkube.models.core_v1 import (
     ClusterTrustBundleProjection as TrustBundleProjection,
@@ -26,11 +26,14 @@ from lightkube.models.core_v1 import (
 )
 
 from kubeobjects.golang.errors import aggregate
-from refkubelet.api.client import ApiError
+from refkubelet.api.client import ApiError, ObjectReader
+from refkubelet.api.kinds import CONFIG_MAPS, SECRETS
 from refkubelet.model.downward_api import NodeAndPodFacts
 from refkubelet.model.names import pod_volume_dir, safe_join
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import fs_user, uid
+from refkubelet.object_manager.tokens import TokenManager
+from refkubelet.object_manager.trust_bundles import TrustBundleManager
 from refkubelet.volumes.atomic_writer import AtomicWriter
 from refkubelet.volumes.empty_dirs import EmptyDirs
 from refkubelet.volumes.ownership import fs_group, give_at_once
@@ -53,49 +56,13 @@ them, too, once the volume is given to it."""
 STANDALONE: Final = "not supported due to running kubelet in standalone mode"
 
 
-class Objects(Protocol):
-    """Reads ConfigMaps and Secrets (`object_manager.manager.PodObjects`)."""
-
-    async def get_config_map(self, namespace: str, name: str) -> ConfigMap:
-        """Raises `ApiError`."""
-        ...
-
-    async def get_secret(self, namespace: str, name: str) -> Secret:
-        """Raises `ApiError`."""
-        ...
-
-
-class Tokens(Protocol):
-    """Tokens of service accounts (`object_manager.tokens.TokenManager`)."""
-
-    async def get(self, pod: Pod, audience: str, expiration_s: int | None) -> str:
-        """A token for the pod. Raises `ApiError`."""
-        ...
-
-    def forget(self, pod_uid: str) -> None:
-        """The pod has ended."""
-        ...
-
-
-class TrustBundles(Protocol):
-    """Trust anchors (`object_manager.trust_bundles.TrustBundleManager`)."""
-
-    async def by_name(self, name: str, *, allow_missing: bool) -> bytes:
-        """Raises `ApiError`."""
-        ...
-
-    async def by_signer(self, signer: str, selector: Any, *, allow_missing: bool) -> bytes:
-        """Raises `ApiError`."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class ContentSources:
     """Where the content of volumes comes from. `objects` and `tokens` None: standalone."""
 
-    objects: Objects | None = None
-    tokens: Tokens | None = None
-    trust_bundles: TrustBundles | None = None
+    objects: ObjectReader | None = None
+    tokens: TokenManager | None = None
+    trust_bundles: TrustBundleManager | None = None
     allocatable: Mapping[str, int] | None = None
     """Of the node, in nano units: limits that are not set read so."""
 
@@ -151,7 +118,7 @@ class ContentVolumes:
     ) -> Files:
         optional = bool(source.optional)
         try:
-            config_map = await self._objects().get_config_map(_namespace(pod), source.name or "")
+            config_map = await self._objects().get(CONFIG_MAPS, source.name or "", _namespace(pod))
         except ApiError as error:
             if not (error.not_found and optional):
                 raise
@@ -160,13 +127,13 @@ class ContentVolumes:
 
     async def _get_secret(self, pod: Pod, name: str, *, optional: bool) -> Secret:
         try:
-            return await self._objects().get_secret(_namespace(pod), name)
+            return await self._objects().get(SECRETS, name, _namespace(pod))
         except ApiError as error:
             if not (error.not_found and optional):
                 raise
             return Secret()
 
-    def _objects(self) -> Objects:
+    def _objects(self) -> ObjectReader:
         if self._sources.objects is None:
             raise PayloadError(STANDALONE)
         return self._sources.objects

@@ -28,13 +28,13 @@ from typing import Any, Final
 
 from lightkube.models.core_v1 import Volume
 
-from refkubelet.api.client import ApiError
+from refkubelet.api.client import ApiError, ObjectReader
 from refkubelet.events.recorder import EventRecorder
-from refkubelet.failures import Complaints
+from refkubelet.failures import Complaints, end_tasks
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref, uid
 from refkubelet.operation_backoff import FIRST_RETRY_S, Retry, failed
-from refkubelet.volumes.claim_reader import ClaimReader, claimed_volumes
+from refkubelet.volumes.claim_reader import claimed_volumes
 from refkubelet.volumes.claims import ClaimedVolume, VolumeOnNode, no_driver
 from refkubelet.volumes.content import ContentVolumes
 from refkubelet.volumes.drivers import DriverVolumes
@@ -103,7 +103,7 @@ class PodVolumes:
         persistent: PersistentVolumes,
         *,
         drivers: DriverVolumes | None = None,
-        claims: ClaimReader | None,
+        claims: ObjectReader | None,
         recorder: EventRecorder,
         clock: Clock,
         allocatable_bytes: int = 0,
@@ -168,10 +168,7 @@ class PodVolumes:
 
     async def stop(self) -> None:
         """End all tasks; nothing is torn down."""
-        tasks = [state.task for state in self._pods.values() if state.task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(s.task for s in self._pods.values() if s.task is not None)
 
     def _expand(self, known: _Pod) -> None:
         """Have the mounted volumes of claims made larger that shall be (NODE-222)."""

@@ -35,21 +35,17 @@ class Mounts(Protocol):
     def bind(self, place: PathBelow, target: str) -> str:
         """Bind `place` to `target`; returns the path to use, `target`, or that of `place` if it was
         not mounted. Raises OSError."""
-        ...
 
     def tmpfs(self, directory: str, size_bytes: int) -> bool:
         """Mount a filesystem in memory of that size (0: the kernel's default); False: it is mounted
         already. Raises OSError."""
-        ...
 
     def huge_pages(self, directory: str, page_bytes: int) -> bool:
         """Mount a filesystem of pages of that size; False: it is mounted already. Raises
         OSError."""
-        ...
 
     def unmount_below(self, directory: str) -> None:
         """Unmount everything at or below the directory. Raises OSError."""
-        ...
 
 
 class NoMounts:

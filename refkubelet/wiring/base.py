@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
 from refkubelet.api.client import ApiClient
-from refkubelet.certificates.following import SigningApi
 from refkubelet.certificates.store import Pair
 from refkubelet.config.credentials.files import CredentialProviders
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
@@ -62,7 +61,7 @@ class CertificateDeps:
     """Certificate and key that the kubeconfig names."""
     client_data: tuple[bytes, bytes] | None = None
     """Certificate and key that are in the kubeconfig itself, as PEM."""
-    bootstrap: SigningApi | None = None
+    bootstrap: ApiClient | None = None
     """Whom to ask for the first one; None: the kubelet's own client."""
     renewed: Callable[[Pair], Awaitable[None]] = _stays
     """Makes the API client show the certificate in these files."""
@@ -158,7 +157,6 @@ class CountsRequests(Protocol):
 
     def count(self, metrics: RequestMetrics, clock: Clock) -> None:
         """Count every request from now on."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

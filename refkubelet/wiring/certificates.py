@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from refkubelet.api.client import ApiClient
 from refkubelet.certificates.deadlines import Wanted, seconds_left
-from refkubelet.certificates.following import SigningApi
 from refkubelet.certificates.guard import ClientGuard
 from refkubelet.certificates.manager import CertificateManager, CertificateSettings
 from refkubelet.certificates.requests import CLIENT, SERVING, client_of, server_of
@@ -74,14 +74,14 @@ def build_certificates(base: Base) -> Certificates:
     )
 
 
-def _client(base: Base, api: SigningApi, files: CertificateDeps) -> CertificateManager:
+def _client(base: Base, api: ApiClient, files: CertificateDeps) -> CertificateManager:
     deps = base.deps
     store = CertificateStore(files.directory, CLIENT.files, deps.clock, files.client_files)
     forced = files.client_data is not None and store.load() is None
     if forced and files.client_data is not None:
         store.update(*files.client_data)
 
-    def asked() -> SigningApi:
+    def asked() -> ApiClient:
         """The credentials of the start, until there are others (SRV-005.4)."""
         return api if manager.held is not None or files.bootstrap is None else files.bootstrap
 
@@ -96,7 +96,7 @@ def _client(base: Base, api: SigningApi, files: CertificateDeps) -> CertificateM
     return manager
 
 
-def _serving(base: Base, api: SigningApi, files: CertificateDeps) -> CertificateManager:
+def _serving(base: Base, api: ApiClient, files: CertificateDeps) -> CertificateManager:
     deps, config, facts = base.deps, base.config, base.deps.node.facts
     key_pair = config.tls_cert_file, config.tls_private_key_file
     store = CertificateStore(

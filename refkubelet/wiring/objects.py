@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from refkubelet.api.client import ApiClient
+from refkubelet.api.kinds import CONFIG_MAPS, SECRETS
 from refkubelet.failures import Part
 from refkubelet.model.objects import Node
 from refkubelet.object_manager.fetched import FetchedObjects, ttl_of
 from refkubelet.object_manager.manager import PodObjects
 from refkubelet.object_manager.tokens import TokenManager
 from refkubelet.object_manager.trust_bundles import TrustBundleManager
-from refkubelet.object_manager.watched import Kind, WatchedObjects
+from refkubelet.object_manager.watched import WatchedObjects
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.sources import Sources
 
@@ -57,17 +59,16 @@ def _of_pods(
         def ttl_s() -> float:
             return ttl_of(node()) if strategy == "Cache" else 0.0
 
-        maps = FetchedObjects(api.get_config_map, deps.clock, ttl_s)
-        return PodObjects(maps, FetchedObjects(api.get_secret, deps.clock, ttl_s)), ()
-    frequency_s = base.config.sync_frequency_s
-    followed_maps = WatchedObjects(
-        Kind("configmap", api.list_config_map, api.watch_config_map),
-        deps.clock,
-        deps.rng,
-        frequency_s,
+        maps = FetchedObjects(api, CONFIG_MAPS, deps.clock, ttl_s)
+        return PodObjects(maps, FetchedObjects(api, SECRETS, deps.clock, ttl_s)), ()
+    watched = partial(
+        WatchedObjects,
+        api,
+        clock=deps.clock,
+        rng=deps.rng,
+        sync_frequency_s=base.config.sync_frequency_s,
     )
-    followed_secrets = WatchedObjects(
-        Kind("secret", api.list_secret, api.watch_secret), deps.clock, deps.rng, frequency_s
-    )
+    followed_maps = watched(CONFIG_MAPS, "configmap")
+    followed_secrets = watched(SECRETS, "secret")
     parts = (Part("config maps", followed_maps.run), Part("secrets", followed_secrets.run))
     return PodObjects(followed_maps, followed_secrets), parts

@@ -12,8 +12,9 @@ from refkubelet.allocation.manager import AllocationDeps, AllocationManager
 from refkubelet.allocation.state import ACTUATED_FILE, ALLOCATED_FILE, ResourceState
 from refkubelet.checkpoints.content import StateFileError
 from refkubelet.config import ConfigError
+from refkubelet.container_manager.devices.allocator import DeviceDeps
 from refkubelet.container_manager.devices.health import GATE as DEVICE_HEALTH
-from refkubelet.container_manager.devices.manager import DeviceDeps, DeviceManager
+from refkubelet.container_manager.devices.manager import DeviceManager
 from refkubelet.container_manager.providers.active import ActiveContainers, running_containers
 from refkubelet.container_manager.providers.hints import Affinities
 from refkubelet.container_manager.resource_managers import ResourceDeps, ResourceManagers

@@ -99,7 +99,7 @@ def build_runtime(base: Base, resources: Resources, objects: Objects | None) -> 
     healthy = pleg.evented.healthy if pleg.evented is not None else lambda: None
     state = RuntimeState(base.awake, pleg.generic.healthy, healthy)
     watch = RuntimeWatch(
-        manager,
+        base.client,
         state,
         deps.clock,
         lambda: before_the_first_pod(deps.machine, later.cgroups(), base.recorder),

@@ -68,7 +68,7 @@ def build_stats(
         root_dir=str(deps.directories.root),
         stats=pods,
         pods=sources.pods.pods,
-        image_fs_info=manager.image_fs_info,
+        image_fs_info=base.client.image_fs_info,
         pods_cgroup=pods_cgroup(config),
         container_disk=is_crio(config),
     )

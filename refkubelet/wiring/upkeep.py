@@ -54,7 +54,7 @@ def build_upkeep(
         observer=Observer(
             deps.machine, str(deps.directories.root), pods_cgroup(config), may_split=is_crio(config)
         ),
-        image_fs_info=runtime.manager.image_fs_info,
+        image_fs_info=base.client.image_fs_info,
         stats=stats.pods,
         pods=sources.pods.pods,
         active_pods=base.later.allocated_pods,

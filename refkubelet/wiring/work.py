@@ -8,11 +8,10 @@ from kubeobjects.quantity import NANO
 from refkubelet.admission.features import POD_LEVEL_RESIZES
 from refkubelet.admission.node_fit import NodeView, matches_terms, node_view
 from refkubelet.container_manager.cgroups.build import (
-    ManagerDeps,
     check_reservations,
     container_manager,
 )
-from refkubelet.container_manager.cgroups.manager import ContainerManager
+from refkubelet.container_manager.cgroups.manager import ContainerManager, ContainerManagerDeps
 from refkubelet.eviction.preemption import PreemptionDeps, Preemptor
 from refkubelet.host.machine import machine_capacity
 from refkubelet.pod_workers.killing import PodKiller
@@ -196,13 +195,13 @@ def _container_manager(base: Base, resources: Resources) -> ContainerManager | N
     return container_manager(
         config,
         deps.machine,
-        ManagerDeps(
+        ContainerManagerDeps(
             deps.clock,
             base.recorder,
             active_pods=base.later.allocated_pods,
             has_exclusive_cpus=resources.managers.has_exclusive_cpus,
-            metrics=base.metrics.cgroups,
         ),
+        base.metrics.cgroups,
     )
 
 

@@ -45,7 +45,6 @@ container_manager/cgroups/tree.py: link_count
 host/memory_events.py: watch_memory
 host/memory_events.py: _register
 server/pages/cgroup_metrics.py: _text
-server/pages/cgroup_metrics.py: _children
 stats/cgroup_files.py: read_memory
 stats/cgroup_files.py: read_swap
 stats/cgroup_files.py: read_pressure

@@ -78,12 +78,12 @@ class Managed:
                 all_cpus=cpus,
                 pods=PodCgroupSettings(pids_limit=128),
             ),
+            self.tree,
+            kill,
             ContainerManagerDeps(
                 clock=RealClock(),
                 recorder=Silent(),
-                tree=self.tree,
                 active_pods=lambda: self.pods,
-                kill=kill,
             ),
         )
 

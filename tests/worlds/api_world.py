@@ -7,16 +7,16 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
-import msgspec
 from loops import virtual_loop
 from pods import make_pod
 
 from fakekubeapi import FakeApi
 from fakekubeapi.httpx_transport import InProcessTransport
 from fakekubeapi.in_process import InProcessWire
+from refkubelet.api.kinds import NODES, PODS
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.api.wire import HttpWire
-from refkubelet.model.objects import Node, Pod
+from refkubelet.model.objects import Node, Pod, to_dict
 from simclock import Clock, Rng
 
 STATIC_UID = "27b79038f0d0a88b3dbf5d3cabc1f1c0"
@@ -45,8 +45,10 @@ class World:
         self._stack.push_async_callback(ended, task)
 
     async def node(self, name: str = "n1") -> Node:
-        value = {"metadata": {"name": name}}
-        return await self.client.create_node(msgspec.convert(value, Node))
+        return await self.client.create(NODES, {"metadata": {"name": name}})
+
+    async def create_pod(self, pod: Pod) -> Pod:
+        return await self.client.create(PODS, to_dict(pod))
 
     def without_http(self) -> None:
         """From now on the client's requests reach the server without HTTP, as those of the suite's

@@ -10,7 +10,8 @@ from loops import virtual_loop
 from pods import container
 
 from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins, PluginDevice
-from refkubelet.container_manager.devices.manager import DeviceDeps, DeviceManager
+from refkubelet.container_manager.devices.allocator import DeviceDeps
+from refkubelet.container_manager.devices.manager import DeviceManager
 from refkubelet.container_manager.providers.hints import Affinities, AllocationError, TopologyHint
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import containers, uid

@@ -51,18 +51,19 @@ class World:
         self.pods: list[Pod] = []
         self.killed: list[int] = []
         self.unkillable: set[int] = set()
+        self.kills_at_once = True
         fields = {"root": name, "capacity": CAPACITY, "page_sizes": PAGES, **node}
         self.tree = CgroupTree(
             root or fs.path("/"), 1 if fs.version == 1 else 2, driver, fields["page_sizes"]
         )
         self.manager = ContainerManager(
             NodeCgroups(**fields),
+            self.tree,
+            self.kill,
             ContainerManagerDeps(
                 clock=self.clock,
                 recorder=self.told,
-                tree=self.tree,
                 active_pods=lambda: self.pods,
-                kill=self.kill,
             ),
         )
 
@@ -71,7 +72,7 @@ class World:
         if pid in self.unkillable:
             raise PermissionError(1, "Operation not permitted")
         process = self.fs.processes.processes.get(pid)
-        if process is not None:
+        if process is not None and self.kills_at_once:
             process.kill()
 
     def read(self, path: str) -> str:

@@ -33,11 +33,9 @@ class Witness(Protocol):
     @property
     def slack_s(self) -> float:
         """How many seconds measuring may add to an upper bound."""
-        ...
 
     def report(self) -> list[str]:
         """What happened last, as lines below the text of a failure."""
-        ...
 
 
 class Seen(list[T]):

@@ -26,15 +26,12 @@ class ImageRegistry(Protocol):
 
     async def add(self, name: str) -> None:
         """Serve an image as `name` (`app:1`) from now on."""
-        ...
 
     async def stop(self) -> None:
         """Refuse connections from now on."""
-        ...
 
     async def start(self) -> None:
         """Serve again after `stop`."""
-        ...
 
 
 class ImageRegistries(Protocol):
@@ -42,7 +39,6 @@ class ImageRegistries(Protocol):
 
     async def make(self) -> ImageRegistry:
         """A new one, running and empty."""
-        ...
 
 
 def pull_secret(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kubelet_conformance.harness.runs.case_run import not_to_run
+from kubelet_conformance.harness.runs.case_run import Result, not_to_run
 from kubelet_conformance.harness.runs.processes import run_virtual_cases
 from kubelet_conformance.harness.runs.warped import require_warped_kubelet, run_warped_cases
 from kubelet_conformance.results_schema import Product, RuntimeTold
@@ -30,9 +30,13 @@ def run_virtual(run: Run, items: Sequence[CaseItem], count: int, session: pytest
     waiting = [item for item in items if item.result is None]
     with closing(run_virtual_cases(to_run, count)) as results:
         for number, result in results:
-            waiting[number].result = result
-            _report(waiting[number], session)
-            _stop_if_asked(session)
+            _take(waiting[number], result, session)
+
+
+def _take(item: CaseItem, result: Result, session: pytest.Session) -> None:
+    item.result = result
+    _report(item, session)
+    _stop_if_asked(session)
 
 
 def _stop_if_asked(session: pytest.Session) -> None:
@@ -83,10 +87,7 @@ async def run_real(run: Run, items: Iterable[CaseItem], session: pytest.Session)
         await require_kubelet(environment)
         async with aclosing(run_real_cases(cases, environment, run.choice.jobs)) as results:
             async for result in results:
-                item = waiting.pop(result.case.id)
-                item.result = result
-                _report(item, session)
-                _stop_if_asked(session)
+                _take(waiting.pop(result.case.id), result, session)
 
 
 def run_warped(run: Run, items: Iterable[CaseItem], session: pytest.Session) -> None:
@@ -98,10 +99,7 @@ def run_warped(run: Run, items: Iterable[CaseItem], session: pytest.Session) -> 
     cases = [item.case for item in waiting.values()]
     with closing(run_warped_cases(cases, run.choice, run.choice.jobs)) as results:
         for result in results:
-            item = waiting.pop(result.case.id)
-            item.result = result
-            _report(item, session)
-            _stop_if_asked(session)
+            _take(waiting.pop(result.case.id), result, session)
 
 
 def _to_run(run: Run, items: Iterable[CaseItem], session: pytest.Session) -> dict[str, CaseItem]:

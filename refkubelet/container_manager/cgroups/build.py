@@ -6,25 +6,23 @@ NewContainerManager, validateSystemRequirements.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Final
 
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
+from refkubelet.container_manager.cgroups.allocatable import impossible_reservation
 from refkubelet.container_manager.cgroups.manager import (
     ContainerManager,
     ContainerManagerDeps,
     ContainerManagerError,
 )
-from refkubelet.container_manager.cgroups.node_config import node_cgroups, reservation_problem
+from refkubelet.container_manager.cgroups.node_config import node_cgroups, reservations_of
 from refkubelet.container_manager.cgroups.removal import reason
 from refkubelet.container_manager.cgroups.tree import CgroupTree
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.host.machine import Machine, internal_capacity
 from refkubelet.model.cgroups.names import words_of
-from refkubelet.model.objects import Pod
 from refkubelet.telemetry.node_metrics import CgroupMetrics
-from simclock import Clock
 
 REQUIRED_V1: Final = ("cpu", "cpuacct", "cpuset", "memory")
 CGROUP_V1_WARNING: Final = (
@@ -34,31 +32,23 @@ CGROUP_V1_WARNING: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ManagerDeps:
-    """What the container manager works with. `active_pods`: with allocated resources;
-    `has_exclusive_cpus`: whether a container of the pod has exclusive CPUs (CG-031)."""
-
-    clock: Clock
-    recorder: EventRecorder
-    active_pods: Callable[[], Iterable[Pod]]
-    has_exclusive_cpus: Callable[[Pod], bool] = lambda pod: False
-    metrics: CgroupMetrics = field(default_factory=CgroupMetrics)
-
-
 def check_reservations(config: KubeletConfiguration, capacity: Mapping[str, int]) -> None:
     """Raise `ContainerManagerError` if the reservations exceed `capacity`, that of the Node object
     (CG-034)."""
-    problem = reservation_problem(config, capacity)
+    problem = impossible_reservation(capacity, reservations_of(config, capacity))
     if problem is not None:
         raise ContainerManagerError(problem)
 
 
 def container_manager(
-    config: KubeletConfiguration, machine: Machine, deps: ManagerDeps
+    config: KubeletConfiguration,
+    machine: Machine,
+    deps: ContainerManagerDeps,
+    metrics: CgroupMetrics | None = None,
 ) -> ContainerManager:
     """Make the container manager; this only reads from the machine. Raises
     `ContainerManagerError`."""
+    durations = (metrics or CgroupMetrics()).duration
     node = node_cgroups(
         config, internal_capacity(machine), machine.topology(), machine.cgroup_version()
     )
@@ -68,7 +58,7 @@ def container_manager(
             version=machine.cgroup_version(),
             driver=config.cgroup_driver,
             page_sizes=node.page_sizes,
-            timed=lambda operation: deps.metrics.duration.timed(deps.clock, operation),
+            timed=lambda operation: durations.timed(deps.clock, operation),
         )
     except OSError as error:
         raise ContainerManagerError(
@@ -83,15 +73,7 @@ def container_manager(
     problem = tree.problem(words_of(config.cgroup_root), literal=True)
     if problem is not None:
         raise ContainerManagerError(f"invalid configuration: {problem}")
-    manager_deps = ContainerManagerDeps(
-        clock=deps.clock,
-        recorder=deps.recorder,
-        tree=tree,
-        active_pods=deps.active_pods,
-        kill=machine.kill_process,
-        has_exclusive_cpus=deps.has_exclusive_cpus,
-    )
-    return ContainerManager(node, manager_deps)
+    return ContainerManager(node, tree, machine.kill_process, deps)
 
 
 def before_the_first_pod(

@@ -60,31 +60,36 @@ class ContainerManagerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ContainerManagerDeps:
-    """What the container manager works with. `active_pods`: with allocated resources; `kill`: sends
-    SIGKILL to a process; `has_exclusive_cpus`: whether a container of the pod has exclusive CPUs
-    (CG-031)."""
+    """What the container manager works with. `active_pods`: with allocated resources;
+    `has_exclusive_cpus`: whether a container of the pod has exclusive CPUs (CG-031)."""
 
     clock: Clock
     recorder: EventRecorder
-    tree: CgroupTree
     active_pods: Callable[[], Iterable[Pod]]
-    kill: Callable[[int], None]
     has_exclusive_cpus: Callable[[Pod], bool] = lambda pod: False
 
 
 class ContainerManager:
-    """The cgroups of the node. Call `start` once, before the first pod; then `run`."""
+    """The cgroups of the node. Call `start` once, before the first pod; then `run`. `kill`: sends
+    SIGKILL to a process."""
 
-    def __init__(self, node: NodeCgroups, deps: ContainerManagerDeps) -> None:
+    def __init__(
+        self,
+        node: NodeCgroups,
+        tree: CgroupTree,
+        kill: Callable[[int], None],
+        deps: ContainerManagerDeps,
+    ) -> None:
         self.node = node
         self._deps = deps
-        self._tree = deps.tree
+        self._tree = tree
+        self._kill = kill
         self._classes: Mapping[QosClass, CgroupName] = {
             qos: (*node.root, *words) for qos, words in QOS_CGROUPS.items()
         }
         self._requests: dict[str, tuple[Pod, PodRequest]] = {}
         self._enforced = False
-        self._orphans = Orphans(deps.tree, tuple(self._classes.values()), deps.kill, deps.clock)
+        self._orphans = Orphans(tree, tuple(self._classes.values()), kill, deps.clock)
         self._complaints = Complaints(log, deps.clock)
 
     # The node and the classes
@@ -230,7 +235,7 @@ class ContainerManager:
             name = self._name(pod)
         except CgroupNameError:  # such a pod cannot have a cgroup
             return
-        await self._tree.destroy(name, self._deps.kill, self._deps.clock)
+        await self._tree.destroy(name, self._kill, self._deps.clock)
 
     def _name(self, pod: Pod) -> CgroupName:
         return pod_cgroup(self.node.root, pod)

@@ -14,7 +14,6 @@ from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import (
     Amounts,
     eviction_reservation,
-    impossible_reservation,
     parsed,
 )
 from refkubelet.host.machine import page_sizes
@@ -123,12 +122,6 @@ def reservations_of(
         parsed(config.kube_reserved),
         eviction_reservation(capacity, config.eviction_hard or {}),
     )
-
-
-def reservation_problem(config: KubeletConfiguration, capacity: Amounts) -> str | None:
-    """Why the kubelet cannot start with its reservations; None: it can. `capacity`: of the Node
-    object."""
-    return impossible_reservation(capacity, reservations_of(config, capacity))
 
 
 def pods_cgroup(config: KubeletConfiguration) -> str:

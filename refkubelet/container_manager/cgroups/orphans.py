@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.container_manager.cgroups.tree import CgroupTree, link_count, shown
-from refkubelet.failures import log_failure
+from refkubelet.failures import end_tasks, log_failure
 from refkubelet.model.cgroups.cpu_shares import MIN_SHARES
 from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.cgroups.names import CgroupName, parse_path, pod_uid
@@ -88,7 +88,4 @@ class Orphans:
 
     async def stop(self) -> None:
         """Cancel the removals that run."""
-        tasks = list(self._removing.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(self._removing.values())

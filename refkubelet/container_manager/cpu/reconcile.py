@@ -32,7 +32,6 @@ class ContainerUpdater(Protocol):
 
     async def update_container_resources(self, container_id: str, resources: Message) -> None:
         """Set the resources of a running container. Raises `CriCallError`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

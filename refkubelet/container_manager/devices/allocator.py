@@ -12,9 +12,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from kubeobjects.quantity import NANO
 from refkubelet.container_manager.devices import convert
@@ -29,7 +30,7 @@ from refkubelet.container_manager.devices.choose import (
 )
 from refkubelet.container_manager.devices.inventory import Inventory
 from refkubelet.container_manager.devices.ledger import Ledger
-from refkubelet.container_manager.devices.plugins import Plugin, PluginError
+from refkubelet.container_manager.devices.plugins import Plugin, PluginDirectory, PluginError
 from refkubelet.container_manager.devices.types import (
     NO_SETTINGS,
     Allotment,
@@ -48,23 +49,28 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class AllocatorDeps:
-    """What the allocator works with.
+class DeviceDeps:
+    """What the device manager works with."""
 
-    `active_pods`: LIFE-012. `still_runs`: whether something of the pod with that UID, which is not
-    active any more, may still run. `sources_ready`: whether all sources have delivered their pods
-    (SRC-070). `was_running`: whether the container (pod UID, name) ran when the kubelet started.
-    `save`: writes the ledger to its file; raises OSError. `affinities`: returns None if nothing is
-    aligned.
-    """
-
-    clock: Clock
+    clock: Clock  # for plugins that went, and how long they take
+    plugins: PluginDirectory  # where plugins register
+    root_dir: Path
+    """The kubelet's directory, with the checkpoint."""
     active_pods: Callable[[], tuple[Pod, ...]]
+    """The active pods (LIFE-012)."""
     sources_ready: Callable[[], bool]
-    was_running: Callable[[str, str], Awaitable[bool]]
-    save: Callable[[], None]
+    """Whether all sources have delivered their pods (SRC-070)."""
+    running: Callable[[], Awaitable[Iterable[tuple[str, str]]]]
+    """The running containers, as (pod UID, container name)."""
     affinities: Callable[[], Affinities | None] = lambda: None
+    """The merged hints; None: nothing is aligned."""
     still_runs: Callable[[str], bool] = lambda pod_uid: False
+    """Whether something of the pod with that UID, which is not active any more, may still run; its
+    devices are free afterwards."""
+    numa_nodes: Callable[[], tuple[int, ...]] = lambda: (0,)
+    """The machine's NUMA nodes."""
+    health_changed: Callable[[str], None] = lambda pod_uid: None
+    """Called with the UID of a pod when the health of its devices changes."""
 
 
 @dataclass(slots=True)
@@ -81,12 +87,24 @@ class DeviceMetrics:
 
 
 class Allocator:
-    """Allocates devices of the inventory and records them in the ledger."""
+    """Allocates devices of the inventory and records them in the ledger. `was_running`: whether the
+    container (pod UID, name) ran when the kubelet started; `save`: writes the ledger to its file;
+    raises OSError."""
 
-    def __init__(self, inventory: Inventory, ledger: Ledger, deps: AllocatorDeps) -> None:
+    def __init__(
+        self,
+        inventory: Inventory,
+        ledger: Ledger,
+        deps: DeviceDeps,
+        *,
+        was_running: Callable[[str, str], Awaitable[bool]],
+        save: Callable[[], None],
+    ) -> None:
         self._inventory = inventory
         self._ledger = ledger
         self._deps = deps
+        self._was_running = was_running
+        self._save = save
         self.metrics = DeviceMetrics()
         self._in_use = ledger.in_use()
         self._one_at_a_time = asyncio.Lock()
@@ -164,7 +182,7 @@ class Allocator:
                 changed = True
         if changed:
             try:
-                self._deps.save()
+                self._save()
             except OSError as error:
                 raise AllocationError(f"failed to write checkpoint file: {error}") from None
 
@@ -176,7 +194,7 @@ class Allocator:
         names = [container.name]
         if self._ledger.of_container(uid(pod), container.name):
             names = [each.name for each in containers(pod)]
-        return any([await self._deps.was_running(uid(pod), name) for name in names])
+        return any([await self._was_running(uid(pod), name) for name in names])
 
     def _leave_to_next(self, pod: Pod, container: Container) -> None:
         """Make the devices of a plain init container reusable; those that another container took

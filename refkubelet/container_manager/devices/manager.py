@@ -11,34 +11,29 @@ Upstream: pkg/kubelet/cm/devicemanager/manager.go.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from kubeobjects.quantity import NANO
 from refkubelet.checkpoints.atomic_file import write_whole
 from refkubelet.checkpoints.content import CheckpointError
 from refkubelet.container_manager.devices import checkpoint, convert
-from refkubelet.container_manager.devices.allocator import Allocator, AllocatorDeps
+from refkubelet.container_manager.devices.allocator import Allocator, DeviceDeps
 from refkubelet.container_manager.devices.health import with_device_health
 from refkubelet.container_manager.devices.hints import device_hints, is_aligned
 from refkubelet.container_manager.devices.inventory import Amounts, Inventory
 from refkubelet.container_manager.devices.ledger import Ledger
 from refkubelet.container_manager.devices.plugin_watcher import PluginWatcher
-from refkubelet.container_manager.devices.plugins import PluginDirectory
 from refkubelet.container_manager.devices.types import (
     HEALTHY,
     NO_NODE,
     ContainerSettings,
     Device,
 )
-from refkubelet.container_manager.providers.hints import Affinities, Hints, TopologyHint
+from refkubelet.container_manager.providers.hints import Hints, TopologyHint
 from refkubelet.model.objects import Container, Pod, PodStatus
 from refkubelet.model.pod import uid
 from refkubelet.model.resources import pod_limits
-from simclock import Clock
 
 log = logging.getLogger(__name__)
 
@@ -46,31 +41,6 @@ DIRECTORY: Final = "device-plugins"
 DIRECTORY_MODE: Final = 0o750
 GivenDevice = tuple[str, str, int | None]
 """Resource, device ID, NUMA node (None: none)."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceDeps:
-    """What the device manager works with."""
-
-    clock: Clock  # for plugins that went, and how long they take
-    plugins: PluginDirectory  # where plugins register
-    root_dir: Path
-    """The kubelet's directory, with the checkpoint."""
-    active_pods: Callable[[], tuple[Pod, ...]]
-    """The active pods (LIFE-012)."""
-    sources_ready: Callable[[], bool]
-    """Whether all sources have delivered their pods (SRC-070)."""
-    running: Callable[[], Awaitable[Iterable[tuple[str, str]]]]
-    """The running containers, as (pod UID, container name)."""
-    affinities: Callable[[], Affinities | None] = lambda: None
-    """The merged hints; None: nothing is aligned."""
-    still_runs: Callable[[str], bool] = lambda pod_uid: False
-    """Whether something of the pod with that UID, which is not active any more, may still run; its
-    devices are free afterwards."""
-    numa_nodes: Callable[[], tuple[int, ...]] = lambda: (0,)
-    """The machine's NUMA nodes."""
-    health_changed: Callable[[str], None] = lambda pod_uid: None
-    """Called with the UID of a pod when the health of its devices changes."""
 
 
 class DeviceManager:
@@ -85,15 +55,9 @@ class DeviceManager:
         self._allocator = Allocator(
             self._inventory,
             self._ledger,
-            AllocatorDeps(
-                clock=deps.clock,
-                active_pods=deps.active_pods,
-                sources_ready=deps.sources_ready,
-                was_running=self._was_running,
-                save=self._save,
-                affinities=deps.affinities,
-                still_runs=deps.still_runs,
-            ),
+            deps,
+            was_running=self._was_running,
+            save=self._save,
         )
         self.metrics = self._allocator.metrics
         self._watcher = PluginWatcher(

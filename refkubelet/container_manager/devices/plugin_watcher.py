@@ -16,14 +16,14 @@ from typing import Any
 
 from refkubelet.container_manager.devices.inventory import Inventory
 from refkubelet.container_manager.devices.plugins import (
+    DeviceConnection,
     Plugin,
-    PluginConnection,
     PluginDirectory,
     PluginError,
 )
 from refkubelet.container_manager.devices.registration import refusal
 from refkubelet.container_manager.devices.types import Device
-from refkubelet.failures import log_failure
+from refkubelet.failures import end_tasks, log_failure
 from simclock import Clock
 
 log = logging.getLogger(__name__)
@@ -64,10 +64,7 @@ class PluginWatcher:
             await asyncio.Event().wait()
         finally:
             await self._directory.close()
-            watches = list(self._watches.values())
-            for watch in watches:
-                watch.cancel()
-            await asyncio.gather(*watches, return_exceptions=True)
+            await end_tasks(self._watches.values())
             for plugin in self._inventory.plugins():
                 await plugin.close()
 
@@ -96,8 +93,7 @@ class PluginWatcher:
             return
         watch = self._watches.pop(resource, None)
         if watch is not None:
-            watch.cancel()
-            await asyncio.gather(watch, return_exceptions=True)
+            await end_tasks([watch])
         if self._inventory.disconnect(plugin, self._clock.monotonic_s()):
             await plugin.close()
 
@@ -105,7 +101,7 @@ class PluginWatcher:
         self,
         resource: str,
         endpoint: str,
-        connect: Callable[[str], Awaitable[PluginConnection]],
+        connect: Callable[[str], Awaitable[DeviceConnection]],
     ) -> None:
         """Connect to the plugin and follow it. Raises `PluginError`."""
         turn = next(self._turns)

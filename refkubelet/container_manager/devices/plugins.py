@@ -18,6 +18,7 @@ from kubecri.deviceplugin import api_pb2 as api
 from kubeobjects.golang.grpc_codes import rpc_error
 from refkubelet.container_manager.devices import convert
 from refkubelet.container_manager.devices.types import Device, PluginOptions
+from refkubelet.host.plugin_socket import PluginConnection
 
 Message = Any
 Register = Callable[[Message], Awaitable[None]]
@@ -31,19 +32,13 @@ class PluginError(Exception):
     """A plugin could not be reached, or a call failed; the text is that of a Go client."""
 
 
-class PluginConnection(Protocol):
+class DeviceConnection(PluginConnection, Protocol):
     """The connection to one plugin. `method`: the name of the call; errors are `grpc.RpcError`s;
     the connection enforces `timeout_s`."""
-
-    async def call(
-        self, method: str, request: Message, *, timeout_s: float | None = None
-    ) -> Message: ...
 
     def stream(
         self, method: str, request: Message, *, timeout_s: float | None = None
     ) -> AsyncIterator[Message]: ...
-
-    async def close(self) -> None: ...
 
 
 class PluginDirectory(Protocol):
@@ -51,19 +46,15 @@ class PluginDirectory(Protocol):
 
     async def open(self, register: Register) -> None:
         """Remove all existing sockets, then accept registrations. Raises OSError."""
-        ...
 
-    async def connect(self, endpoint: str) -> PluginConnection:
+    async def connect(self, endpoint: str) -> DeviceConnection:
         """Connect to the plugin at a socket of the directory. Raises OSError if none listens."""
-        ...
 
-    async def connect_at(self, path: str) -> PluginConnection:
+    async def connect_at(self, path: str) -> DeviceConnection:
         """Connect to the plugin at a socket anywhere. Raises OSError if none listens."""
-        ...
 
     async def close(self) -> None:
         """Accept no more registrations."""
-        ...
 
 
 class Plugin:
@@ -73,7 +64,7 @@ class Plugin:
     def __init__(
         self,
         resource: str,
-        connection: PluginConnection | None = None,
+        connection: DeviceConnection | None = None,
         options: PluginOptions | None = None,
         stopped_at_s: float | None = None,
     ) -> None:
@@ -83,7 +74,7 @@ class Plugin:
         self._connection = connection
 
     @classmethod
-    async def connected(cls, resource: str, connection: PluginConnection) -> Plugin:
+    async def connected(cls, resource: str, connection: DeviceConnection) -> Plugin:
         """Make the plugin, with the options it answers. Raises `PluginError`."""
         answer = await _call(connection, "GetDevicePluginOptions", api.Empty(), CALL_LIMIT_S)
         return cls(resource, connection, convert.options(answer))
@@ -147,14 +138,14 @@ class Plugin:
     async def _call(self, method: str, request: Message, limit_s: float = CALL_LIMIT_S) -> Message:
         return await _call(self._alive(), method, request, limit_s)
 
-    def _alive(self) -> PluginConnection:
+    def _alive(self) -> DeviceConnection:
         if self._connection is None or self.stopped_at_s is not None:
             raise PluginError(f"endpoint {self.resource} has been stopped")
         return self._connection
 
 
 async def _call(
-    connection: PluginConnection, method: str, request: Message, limit_s: float
+    connection: DeviceConnection, method: str, request: Message, limit_s: float
 ) -> Message:
     try:
         return await connection.call(method, request, timeout_s=limit_s)

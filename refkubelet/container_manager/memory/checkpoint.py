@@ -28,70 +28,24 @@ TABLES: Final = "map[v1.ResourceName]*state.MemoryTable"
 POINTER: Final = "<*>"
 
 
-class TableJson(msgspec.Struct, frozen=True):
-    """A `MemoryTable`."""
-
-    total: int = 0
-    systemReserved: int = 0
-    allocatable: int = 0
-    reserved: int = 0
-    free: int = 0
-
-
-class NodeJson(msgspec.Struct, frozen=True):
-    """A `NodeMemory`."""
-
-    numberOfAssignments: int = 0
-    memoryMap: dict[str, TableJson] = {}
-    cells: tuple[int, ...] = ()
-
-
-class BlockJson(msgspec.Struct, frozen=True):
-    """A `Block`."""
-
-    numaAffinity: tuple[int, ...] = ()
-    type: str = ""
-    size: int = 0
-
-
-EntriesJson = dict[str, dict[str, tuple[BlockJson, ...]]]
-
-
 class MemoryStateFile(msgspec.Struct, frozen=True):
     """The file's JSON. `entries` is left out when empty."""
 
     policyName: str = ""
-    machineState: dict[int, NodeJson] = {}
-    entries: EntriesJson | msgspec.UnsetType = msgspec.UNSET
+    machineState: dict[int, NodeMemory] = {}
+    entries: dict[str, dict[str, tuple[Block, ...]]] | msgspec.UnsetType = msgspec.UNSET
     checksum: int = 0
 
 
 def to_file(policy: str, state: MemoryState) -> MemoryStateFile:
     """The file's content for a state."""
-    entries: EntriesJson = {
-        uid: {
-            name: tuple(BlockJson(b.nodes, b.resource, b.size) for b in pod[name])
-            for name in sorted(pod)
-        }
-        for uid, pod in sorted(state.entries.items())
-    }
-    nodes = {number: _node_json(state.nodes[number]) for number in sorted(state.nodes, key=str)}
+    entries = {uid: dict(sorted(pod.items())) for uid, pod in sorted(state.entries.items())}
+    nodes = {}
+    for number, node in sorted(state.nodes.items(), key=lambda item: str(item[0])):
+        tables = dict(sorted(node.tables.items()))
+        nodes[number] = msgspec.structs.replace(node, tables=tables)
     file = MemoryStateFile(policy, nodes, entries or msgspec.UNSET)
     return msgspec.structs.replace(file, checksum=_checksum(file, WRITTEN_AS))
-
-
-def _node_json(node: NodeMemory) -> NodeJson:
-    tables = {
-        name: TableJson(
-            total=t.total,
-            systemReserved=t.system_reserved,
-            allocatable=t.allocatable,
-            reserved=t.reserved,
-            free=t.free,
-        )
-        for name, t in sorted(node.tables.items())
-    }
-    return NodeJson(node.assignments, tables, node.cells)
 
 
 def from_file(file: MemoryStateFile, policy: str) -> MemoryState:
@@ -103,34 +57,10 @@ def from_file(file: MemoryStateFile, policy: str) -> MemoryState:
             f"[memorymanager] configured policy {quoted(policy)} differs from state checkpoint "
             f"policy {quoted(file.policyName)}"
         )
-    nodes = {
-        number: NodeMemory(
-            {
-                name: MemoryTable(
-                    total=t.total,
-                    system_reserved=t.systemReserved,
-                    allocatable=t.allocatable,
-                    reserved=t.reserved,
-                    free=t.free,
-                )
-                for name, t in node.memoryMap.items()
-            },
-            node.cells,
-            node.numberOfAssignments,
-        )
-        for number, node in file.machineState.items()
-    }
-    entries = {
-        uid: {
-            name: tuple(Block(b.numaAffinity, b.type, b.size) for b in blocks)
-            for name, blocks in pod.items()
-        }
-        for uid, pod in _entries(file).items()
-    }
-    return MemoryState(nodes, entries)
+    return MemoryState(file.machineState, _entries(file))
 
 
-def _entries(file: MemoryStateFile) -> Mapping[str, Mapping[str, tuple[BlockJson, ...]]]:
+def _entries(file: MemoryStateFile) -> Mapping[str, Mapping[str, tuple[Block, ...]]]:
     return {} if isinstance(file.entries, msgspec.UnsetType) else file.entries
 
 
@@ -154,22 +84,22 @@ def _checksum(file: MemoryStateFile, go_type: str) -> int:
     )
 
 
-def _go_node(node: NodeJson) -> str:
-    tables = {name: POINTER + _go_table(table) for name, table in node.memoryMap.items()}
+def _go_node(node: NodeMemory) -> str:
+    tables = {name: POINTER + _go_table(table) for name, table in node.tables.items()}
     return go_struct(
         {
-            "NumberOfAssignments": ("int", str(node.numberOfAssignments)),
+            "NumberOfAssignments": ("int", str(node.assignments)),
             "MemoryMap": (TABLES, go_map(tables)),
             "Cells": ("[]int", go_slice(map(str, node.cells))),
         }
     )
 
 
-def _go_table(table: TableJson) -> str:
+def _go_table(table: MemoryTable) -> str:
     return go_struct(
         {
             "TotalMemSize": ("uint64", str(table.total)),
-            "SystemReserved": ("uint64", str(table.systemReserved)),
+            "SystemReserved": ("uint64", str(table.system_reserved)),
             "Allocatable": ("uint64", str(table.allocatable)),
             "Reserved": ("uint64", str(table.reserved)),
             "Free": ("uint64", str(table.free)),
@@ -177,11 +107,11 @@ def _go_table(table: TableJson) -> str:
     )
 
 
-def _go_block(block: BlockJson) -> str:
+def _go_block(block: Block) -> str:
     return go_struct(
         {
-            "NUMAAffinity": ("[]int", go_slice(map(str, block.numaAffinity))),
-            "Type": ("v1.ResourceName", block.type),
+            "NUMAAffinity": ("[]int", go_slice(map(str, block.nodes))),
+            "Type": ("v1.ResourceName", block.resource),
             "Size": ("uint64", str(block.size)),
         }
     )

@@ -13,6 +13,8 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+import msgspec
+
 from refkubelet.container_manager.memory.requests import pinned_memory, pod_pinned_memory
 from refkubelet.container_manager.memory.state import Block, MemoryState, taken
 from refkubelet.container_manager.memory.static import (
@@ -130,7 +132,7 @@ class MemoryManager:
         nodes = self.state.nodes
         for block in blocks:
             rest = max(0, block.size - reusable(block.mask, block.resource))
-            nodes = taken(nodes, replace(block, size=rest))
+            nodes = taken(nodes, msgspec.structs.replace(block, size=rest))
         self._note_reuse(pod, container, blocks)
         state = replace(self.state, nodes=nodes).with_blocks(uid(pod), container.name, blocks)
         self._replace(without_reused(state, pod, container, blocks))
@@ -203,5 +205,5 @@ def _shrunk(blocks: tuple[Block, ...], by: Block, rest: int) -> tuple[tuple[Bloc
         same = block.resource == by.resource and block.mask == by.mask
         part = min(block.size, rest) if same else 0
         rest -= part
-        result.append(replace(block, size=block.size - part))
+        result.append(msgspec.structs.replace(block, size=block.size - part))
     return tuple(result), rest

@@ -38,7 +38,7 @@ def machine_memory(
             of_node[entry.node][name] = amount // NANO
     if not any(limits.get(MEMORY) for limits in of_node.values()):
         raise ValueError("[memorymanager] you should specify the system reserved memory")
-    return {node.id: NodeMemory(_tables(node, of_node[node.id]), (node.id,)) for node in nodes}
+    return {node.id: NodeMemory(0, _tables(node, of_node[node.id]), (node.id,)) for node in nodes}
 
 
 def _check(

@@ -1,5 +1,7 @@
 """The memory manager's state: memory of NUMA nodes and its assignments, as immutable values. Pure.
 
+Tables, nodes and blocks are written as they are: their JSON has upstream's names.
+
 Resources are `memory` and `hugepages-<size>`; sizes are bytes. Rules: CG-082. Upstream:
 pkg/kubelet/cm/memorymanager/state/state.go; policy_static.go: updateMachineState, releaseMemory.
 """
@@ -10,13 +12,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+import msgspec
+
 from refkubelet.container_manager.providers.hints import NumaMask, mask_of
 
 MEMORY: Final = "memory"
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryTable:
+class MemoryTable(msgspec.Struct, frozen=True, rename={"system_reserved": "systemReserved"}):
     """One resource of one node. `system_reserved`: not for pods; `reserved`: assigned to
     containers; `free`: the rest of `allocatable`."""
 
@@ -28,20 +31,23 @@ class MemoryTable:
 
     def taken(self, size: int) -> MemoryTable:
         """The table after `size` more was assigned."""
-        return replace(self, reserved=self.reserved + size, free=self.free - size)
+        return msgspec.structs.replace(self, reserved=self.reserved + size, free=self.free - size)
 
 
 NOTHING: Final = MemoryTable()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeMemory:
+class NodeMemory(
+    msgspec.Struct,
+    frozen=True,
+    rename={"assignments": "numberOfAssignments", "tables": "memoryMap"},
+):
     """One node. `cells`: its group, the nodes from which memory was assigned together with it,
     itself included; `assignments`: the number of blocks that name it."""
 
-    tables: Mapping[str, MemoryTable]
-    cells: tuple[int, ...]
     assignments: int = 0
+    tables: Mapping[str, MemoryTable] = {}
+    cells: tuple[int, ...] = ()
 
     def of(self, resource: str) -> MemoryTable:
         """The table of a resource; empty if the node has none."""
@@ -51,13 +57,12 @@ class NodeMemory:
 Nodes = Mapping[int, NodeMemory]
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(msgspec.Struct, frozen=True, rename={"nodes": "numaAffinity", "resource": "type"}):
     """A container's memory of one resource: `size` bytes from these nodes together."""
 
-    nodes: tuple[int, ...]
-    resource: str
-    size: int
+    nodes: tuple[int, ...] = ()
+    resource: str = ""
+    size: int = 0
 
     @property
     def mask(self) -> NumaMask:
@@ -99,9 +104,9 @@ def taken(nodes: Nodes, block: Block) -> Nodes:
         size = min(rest, max(0, node.of(block.resource).free))
         rest -= size
         changed[number] = NodeMemory(
+            node.assignments + 1,
             _with(node, block.resource, node.of(block.resource).taken(size)),
             block.nodes,
-            node.assignments + 1,
         )
     return changed
 
@@ -115,9 +120,9 @@ def given_back(nodes: Nodes, block: Block) -> Nodes:
         rest -= size
         assignments = node.assignments - 1
         changed[number] = NodeMemory(
+            assignments,
             _with(node, block.resource, node.of(block.resource).taken(-size)),
             node.cells if assignments else (number,),
-            assignments,
         )
     return changed
 

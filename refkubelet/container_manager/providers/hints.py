@@ -59,16 +59,13 @@ class HintProvider(Protocol):
 
     def topology_hints(self, pod: Pod, container: Container) -> Hints:
         """Hints for one container (scope container). Nothing is allocated."""
-        ...
 
     def pod_topology_hints(self, pod: Pod) -> Hints:
         """Hints for all containers of a pod together (scope pod). Nothing is allocated."""
-        ...
 
     async def allocate(self, pod: Pod, container: Container) -> None:
         """Allocate the container's request, near `Affinities.affinity` if possible; a second call
         for the same container changes nothing. Raises `AllocationError`."""
-        ...
 
 
 class Affinities(Protocol):
@@ -76,7 +73,6 @@ class Affinities(Protocol):
 
     def affinity(self, pod_uid: str, container_name: str) -> TopologyHint:
         """The merged hint of a container; `TopologyHint()` if there is none."""
-        ...
 
 
 def mask_of(nodes: Iterable[int]) -> NumaMask:

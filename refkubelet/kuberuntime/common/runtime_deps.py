@@ -6,15 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from lightkube.models.core_v1 import Secret, Service
+from lightkube.models.core_v1 import Service
 
 from refkubelet.allocation.state import ResourceState
-from refkubelet.container_manager.devices.types import ContainerSettings
+from refkubelet.api.client import ObjectReader
+from refkubelet.container_manager.cgroups.manager import ContainerManager
+from refkubelet.container_manager.devices.manager import DeviceManager
+from refkubelet.container_manager.resource_managers import ResourceManagers
 from refkubelet.cri.records import PodRuntime
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.host.network import Network
-from refkubelet.model.cgroups.limits import ResourceConfig
-from refkubelet.model.cpuset import Placement
 from refkubelet.model.objects import Container, Pod, PodStatus
 from refkubelet.telemetry.kubelet_metrics import KubeletMetrics
 from refkubelet.telemetry.pod_startup_latency import PodStartupLatency
@@ -44,15 +45,6 @@ class ObjectSource(Protocol):
 
     async def of(self, pod: Pod, container: Container) -> ApiObjects:
         """The objects of that container. Raises `VariableError` if the server does not answer."""
-        ...
-
-
-class SecretReader(Protocol):
-    """The part of the API client that reads pull secrets."""
-
-    async def get_secret(self, namespace: str, name: str) -> Secret:
-        """The Secret. Raises `ApiError`."""
-        ...
 
 
 class LoginPlugins(Protocol):
@@ -61,64 +53,6 @@ class LoginPlugins(Protocol):
     async def lookup(self, pod: Pod, repository: str) -> tuple[Any, ...]:
         """Their `keyring.Credential`s for an image (a full name without tag) of that pod; none of
         those that fail. Never raises."""
-        ...
-
-
-class ResourceClaimReader(Protocol):
-    """The part of the API client that reads ResourceClaims."""
-
-    async def get_resource_claim(self, namespace: str, name: str) -> dict[str, Any]:
-        """Raises `ApiError`."""
-        ...
-
-
-class ContainerDevices(Protocol):
-    """The settings that devices add to a container's configuration (CG-084)."""
-
-    async def settings(self, pod: Pod, container: Container) -> ContainerSettings:
-        """Called before every start of a container. Raises `AllocationError`."""
-        ...
-
-
-class Placements(Protocol):
-    """The CPUs and memory nodes of containers (CG-050)."""
-
-    def placement(self, pod: Pod, container: Container) -> Placement:
-        """Called before every creation of a container."""
-        ...
-
-    def has_exclusive_cpus(self, pod: Pod) -> bool:
-        """Whether a container of the pod has exclusive CPUs (CG-031)."""
-        ...
-
-    def starting(self, pod: Pod, container: Container) -> None:
-        """Called when the container was created, before it starts."""
-        ...
-
-
-class ResizableCgroups(Protocol):
-    """What a resize asks of the container manager; pods have their allocated resources (CG-065)."""
-
-    def config_of(self, pod: Pod) -> ResourceConfig:
-        """The limits that the pod's cgroup must have by its spec."""
-        ...
-
-    def read_config(self, pod: Pod, resource: str) -> ResourceConfig:
-        """The limits of the pod's cgroup for `resource`, "cpu" or "memory". Raises OSError,
-        ValueError."""
-        ...
-
-    def write_config(self, pod: Pod, config: ResourceConfig) -> None:
-        """Write these limits to the pod's cgroup. Raises `CgroupError`."""
-        ...
-
-    def memory_usage_bytes(self, pod: Pod) -> int:
-        """The memory that the pod's cgroup uses now. Raises OSError."""
-        ...
-
-    def container_memory_usage_bytes(self, pod: Pod, container_id: str) -> int:
-        """The memory that a container of the pod uses now, by its cgroup. Raises OSError."""
-        ...
 
 
 class PodRuntimeSource(Protocol):
@@ -126,7 +60,6 @@ class PodRuntimeSource(Protocol):
 
     async def of(self, pod: Pod) -> PodRuntime:
         """Called at every sync of a pod. Raises `PodRuntimeError`."""
-        ...
 
 
 class Signal(Protocol):
@@ -143,9 +76,9 @@ class ApiReaders:
 
     objects: ObjectSource | None = None
     """None: every ConfigMap and Secret is missing."""
-    secrets: SecretReader | None = None
+    secrets: ObjectReader | None = None
     """For pull secrets; None: all of them are missing."""
-    claims: ResourceClaimReader | None = None
+    claims: ObjectReader | None = None
     """For resource claims; None: none can be read."""
 
 
@@ -168,15 +101,15 @@ class PodFacts:
 class NodeShares:
     """What containers get of the node."""
 
-    devices: ContainerDevices | None = None
+    devices: DeviceManager | None = None
     """None: there are no device plugins."""
-    placements: Placements | None = None
+    placements: ResourceManagers | None = None
     """None: containers run anywhere."""
     runtimes: PodRuntimeSource | None = None
     """None: every pod has the default runtime handler."""
     actuated: ResourceState | None = None
     """The checkpoint of actuated resources (CG-060); None: it is made below the root directory."""
-    pod_cgroups: Callable[[], ResizableCgroups | None] = lambda: None
+    pod_cgroups: Callable[[], ContainerManager | None] = lambda: None
     """Returns None if pods have no cgroups (cgroupsPerQOS false)."""
     mounts: Mounts = field(default_factory=NoMounts)  # holds subPaths
 

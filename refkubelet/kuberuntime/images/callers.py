@@ -11,9 +11,8 @@ import logging
 from collections.abc import Mapping
 from typing import Protocol
 
-from lightkube.models.core_v1 import ServiceAccount
-
-from refkubelet.api.client import ApiError
+from refkubelet.api.client import ApiError, ObjectReader
+from refkubelet.api.kinds import SERVICE_ACCOUNTS
 from refkubelet.config.credentials.providers import PER_TOKEN, TokenAttributes
 from refkubelet.kuberuntime.images.plugin_wire import NOBODY, Caller
 from refkubelet.model.objects import Pod
@@ -26,28 +25,19 @@ class CallerUnknownError(Exception):
     """The service account, or a token of it, cannot be read; the text says why."""
 
 
-class ServiceAccountReader(Protocol):
-    """The part of the API client that reads service accounts."""
-
-    async def get_service_account(self, namespace: str, name: str) -> ServiceAccount:
-        """Raises `ApiError`."""
-        ...
-
-
 class TokenSource(Protocol):
     """Who has tokens of pods: `object_manager.tokens.TokenManager`."""
 
     async def get(self, pod: Pod, audience: str, expiration_s: int | None) -> str:
         """A token of the pod's service account for that audience. `expiration_s` None: as long as
         the server gives it. Raises `ApiError`."""
-        ...
 
 
 class Callers:
     """Finds the service accounts of pods. Without API server there are none."""
 
     def __init__(
-        self, accounts: ServiceAccountReader | None = None, tokens: TokenSource | None = None
+        self, accounts: ObjectReader | None = None, tokens: TokenSource | None = None
     ) -> None:
         self._accounts = accounts
         self._tokens = tokens
@@ -65,7 +55,7 @@ class Callers:
                 f"service account {namespace}/{name}: a kubelet without API server reads none"
             )
         try:
-            account = await self._accounts.get_service_account(namespace, name)
+            account = await self._accounts.get(SERVICE_ACCOUNTS, name, namespace)
             metadata = account.metadata
             annotations = told_annotations(attributes, (metadata and metadata.annotations) or {})
             if annotations is None:

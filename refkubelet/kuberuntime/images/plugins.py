@@ -87,12 +87,8 @@ class CredentialPlugins:
         entries: list[tuple[str, Credential]] = []
         for plugin in self._plugins:
             complaint = f"no logins of the plug-in {plugin.name} for {repository}"
-            try:
+            with self._complaints.guarded(complaint, *EXPECTED):
                 entries += await plugin.provide(pod, repository)
-            except Exception as error:  # whatever it is: it is this plug-in's, for this image
-                self._complaints.failed(complaint, error, *EXPECTED)
-            else:
-                self._complaints.over(complaint)
         return keyring(entries).lookup(repository)
 
 

@@ -14,10 +14,10 @@ from typing import Final
 
 from lightkube.models.core_v1 import Secret
 
-from refkubelet.api.client import ApiError
+from refkubelet.api.client import ApiError, ObjectReader
+from refkubelet.api.kinds import SECRETS
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.kuberuntime.common import reasons
-from refkubelet.kuberuntime.common.runtime_deps import SecretReader
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref
 
@@ -30,7 +30,7 @@ READ_TIMEOUT_S: Final = 1.0  # NODE-207
 class PullSecrets:
     """Reads and caches pull secrets; one event of the pod names those that cannot be read."""
 
-    def __init__(self, api: SecretReader | None, events: EventRecorder) -> None:
+    def __init__(self, api: ObjectReader | None, events: EventRecorder) -> None:
         self._api = api
         self._events = events
         self._known: OrderedDict[tuple[str, str], Secret] = OrderedDict()
@@ -58,7 +58,7 @@ class PullSecrets:
         key = (namespace, name)
         try:
             async with asyncio.timeout(READ_TIMEOUT_S):
-                secret = await self._api.get_secret(namespace, name)
+                secret = await self._api.get(SECRETS, name, namespace)
         except (ApiError, TimeoutError) as error:
             if isinstance(error, ApiError) and error.not_found:
                 self._known.pop(key, None)

@@ -14,12 +14,13 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import RuntimePodStatus
 from refkubelet.cri.target import CriCallError
 from refkubelet.cri.usage import ContainerUsage
-from refkubelet.kuberuntime.common.runtime_deps import ResizableCgroups, RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.linux_resources import container_resources, overhead_resources
 from refkubelet.kuberuntime.decisions.pod_actions import PodActions
@@ -93,7 +94,7 @@ class PodResize:
     def _updates(self, resource: str) -> list[ContainerUpdate]:
         return [u for u in self._actions.updates if u.resource == resource]
 
-    def _read_cgroup(self, cgroups: ResizableCgroups) -> None:
+    def _read_cgroup(self, cgroups: ContainerManager) -> None:
         target = cgroups.config_of(self._pod)
         current = target
         for resource in (MEMORY, CPU):

@@ -42,7 +42,6 @@ class Authenticator(Protocol):
 
     async def user_of(self, request: Request) -> User | None:
         """The user; None: 401."""
-        ...
 
 
 class RequestAuthenticator:

@@ -40,7 +40,6 @@ class CannotTell(Exception):
 class Authorizer(Protocol):
     async def allows(self, attributes: Attributes) -> bool:
         """Whether the user may do that. Raises `CannotTell`: nobody can be asked."""
-        ...
 
 
 class AlwaysAllow:

@@ -31,7 +31,6 @@ class ReviewClient(Protocol):
 
     async def create_review(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to a POST. Raises `ApiError`."""
-        ...
 
 
 class Reviews:

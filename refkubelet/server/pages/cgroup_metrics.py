@@ -16,7 +16,7 @@ from typing import Final
 from refkubelet.cri.records import RuntimePod
 from refkubelet.host.machine import CgroupDir, Machine
 from refkubelet.server.pages.resource_metrics import NamedSample, text_of
-from refkubelet.stats.cgroup_files import UNLIMITED_BYTES
+from refkubelet.stats.cgroup_files import UNLIMITED_BYTES, below, cgroup_dir, memory_dir
 from refkubelet.telemetry.exposition import Kind
 
 NANO: Final = 10**9
@@ -143,9 +143,9 @@ def page(
     for pod in pods:
         if pod.uid not in cgroups:
             continue
-        names = _children(machine, cgroups[pod.uid])
+        directory = memory_dir(machine, cgroups[pod.uid])
         for container in pod.containers:
-            name = next((name for name in names if container.id in name), None)
+            name = next((child.name for child in below(directory, (container.id,))), None)
             if name is None:
                 continue
             labels = (
@@ -171,7 +171,7 @@ def counted(machine: Machine, path: str) -> Iterator[tuple[str, float]]:
     for metric, place in places.items():
         where = (place.controller, place.file)
         if where not in texts:
-            texts[where] = _text(_directory(machine, place.controller, path) / place.file)
+            texts[where] = _text(cgroup_dir(machine, place.controller, path) / place.file)
         text = texts[where]
         if text is None or (metric.startswith(THROTTLED) and not limited):
             continue
@@ -190,18 +190,3 @@ def _text(file: CgroupDir) -> str | None:
         return file.read_text()
     except OSError:
         return None
-
-
-def _directory(machine: Machine, controller: str, path: str) -> CgroupDir:
-    root, relative = machine.cgroup_root(), path.strip("/")
-    top = root / controller if controller else root
-    return top / relative if relative else top
-
-
-def _children(machine: Machine, path: str) -> list[str]:
-    """The names of the cgroups directly below."""
-    controller = "memory" if machine.cgroup_version() == 1 else ""
-    try:
-        return [child.name for child in _directory(machine, controller, path).iterdir()]
-    except OSError:
-        return []

@@ -11,23 +11,15 @@ pkg/volume/csi/csi_attacher.go: WaitForAttach.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Protocol
 
 from lightkube.models.storage_v1 import VolumeAttachment
 
-from refkubelet.api.client import ApiError
+from refkubelet.api.client import ApiError, ObjectReader
+from refkubelet.api.kinds import VOLUME_ATTACHMENTS
 from refkubelet.model.objects import Node
 from refkubelet.volumes.csi.mounts import CsiMount
 from refkubelet.volumes.csi.names import attachment_name
 from refkubelet.volumes.mount_errors import WAIT_FOR_ATTACH, MountFailed, NotAttached
-
-
-class AttachmentReader(Protocol):
-    """The part of the API client that reads VolumeAttachments."""
-
-    async def get_volume_attachment(self, name: str) -> VolumeAttachment:
-        """Raises `ApiError`."""
-        ...
 
 
 class VolumeUse:
@@ -73,9 +65,7 @@ class VolumeUse:
 class Attachments:
     """Whether volumes are attached. `node`: the Node as it is known."""
 
-    def __init__(
-        self, api: AttachmentReader, node_name: str, node: Callable[[], Node | None]
-    ) -> None:
+    def __init__(self, api: ObjectReader, node_name: str, node: Callable[[], Node | None]) -> None:
         self._api = api
         self._node_name = node_name
         self._node = node
@@ -99,7 +89,7 @@ class Attachments:
         """What the controller says of the attached volume. Raises `MountFailed`."""
         name = attachment_name(mount.handle, mount.driver, self._node_name)
         try:
-            attachment = await self._api.get_volume_attachment(name)
+            attachment = await self._api.get(VOLUME_ATTACHMENTS, name)
         except ApiError as error:
             raise MountFailed(
                 WAIT_FOR_ATTACH,

@@ -12,6 +12,7 @@ import grpc
 from kubecri.csi import api_pb2 as api
 
 from kubeobjects.golang.grpc_codes import rpc_error
+from refkubelet.host.plugin_socket import PluginConnection
 from refkubelet.volumes.csi.requests import capability_names
 
 CALL_LIMIT_S: Final = 120.0
@@ -31,20 +32,11 @@ class CsiError(Exception):
         self.code = code
 
 
-class CsiConnection(Protocol):
-    """A connection to the Node service of a driver; errors are `grpc.RpcError`s."""
-
-    async def call(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any: ...
-
-    async def close(self) -> None: ...
-
-
 class CsiSockets(Protocol):
     """The way to the sockets of CSI drivers."""
 
-    def connect(self, path: str) -> CsiConnection:
+    def connect(self, path: str) -> PluginConnection:
         """The socket of a driver. Raises OSError if nothing listens there."""
-        ...
 
 
 class CsiClient:

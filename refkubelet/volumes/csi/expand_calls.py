@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from kubecri.csi import api_pb2 as api
+
 from kubeobjects.quantity import parse_integer
+from refkubelet.api.client import ObjectReader
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.volumes.claims import ClaimedVolume
@@ -15,8 +18,8 @@ from refkubelet.volumes.csi.client import CsiError
 from refkubelet.volumes.csi.drivers import CsiDrivers, NoDriver
 from refkubelet.volumes.csi.mounts import CsiMount, csi_mount_of_claim
 from refkubelet.volumes.csi.names import device_dir, staging_path, target_path, volume_dir
-from refkubelet.volumes.csi.requests import EXPAND_VOLUME, expand_request
-from refkubelet.volumes.csi.secrets import NoSecret, SecretReader, secret_data
+from refkubelet.volumes.csi.requests import EXPAND_VOLUME, volume_capability
+from refkubelet.volumes.csi.secrets import NoSecret, secret_data
 
 EXPAND: Final = "Expander.NodeExpand failed to expand the volume"
 INFEASIBLE_CODES: Final = frozenset({"INVALID_ARGUMENT", "OUT_OF_RANGE", "NOT_FOUND"})
@@ -40,7 +43,7 @@ class CannotExpand(ExpandFailed):
 class ExpandCalls:
     """The calls to all drivers."""
 
-    def __init__(self, root_dir: str, drivers: CsiDrivers, secrets: SecretReader) -> None:
+    def __init__(self, root_dir: str, drivers: CsiDrivers, secrets: ObjectReader) -> None:
         self._root_dir = root_dir
         self._drivers = drivers
         self._secrets = secrets
@@ -61,12 +64,12 @@ class ExpandCalls:
         if EXPAND_VOLUME not in capabilities:
             text = f"NodeExpand is not supported by the CSI driver {mount.driver}"
             raise CannotExpand(text)
-        request = expand_request(
-            mount,
-            path=target_path(volume_dir(root, uid(pod), mount.name)),
-            staging_path=staging_path(device_dir(root, mount.driver, mount.handle)),
-            size_bytes=parse_integer(size),
-            capabilities=capabilities,
+        request = api.NodeExpandVolumeRequest(
+            volume_id=mount.handle,
+            volume_path=target_path(volume_dir(root, uid(pod), mount.name)),
+            capacity_range=api.CapacityRange(required_bytes=parse_integer(size)),
+            staging_target_path=staging_path(device_dir(root, mount.driver, mount.handle)),
+            volume_capability=volume_capability(mount, capabilities),
             secrets=await self._secret(mount),
         )
         try:

@@ -14,13 +14,15 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from lightkube.models.core_v1 import PersistentVolumeClaim
 
-from refkubelet.api.client import ApiError
-from refkubelet.events.recorder import ClaimRecorder, EventType
-from refkubelet.failures import Complaints
+from refkubelet.api.client import ApiClient, ApiError
+from refkubelet.api.kinds import CLAIMS
+from refkubelet.events.queued_recorder import QueuedEventRecorder
+from refkubelet.events.recorder import EventType
+from refkubelet.failures import Complaints, end_tasks
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.operation_backoff import Retry, failed
@@ -57,16 +59,6 @@ SUCCEEDED: Final = "FileSystemResizeSuccessful"
 FAILED: Final = "VolumeResizeFailed"
 NOT_RESIZED: Final = "FileSystemResizeFailed"
 READ_ONLY: Final = "requested read-only file system"
-
-
-class ClaimWriter(Protocol):
-    """The part of the API client about claims. Its methods raise `ApiError`."""
-
-    async def get_claim(self, namespace: str, name: str) -> PersistentVolumeClaim: ...
-
-    async def patch_claim_status(
-        self, namespace: str, name: str, patch: Patch
-    ) -> PersistentVolumeClaim: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -112,8 +104,8 @@ class Expander:
         node_name: str,
         *,
         calls: ExpandCalls,
-        claims: ClaimWriter,
-        recorder: ClaimRecorder,
+        claims: ApiClient,
+        recorder: QueuedEventRecorder,
         clock: Clock,
         lock: Callable[[str], asyncio.Lock],
     ) -> None:
@@ -176,10 +168,7 @@ class Expander:
 
     async def stop(self) -> None:
         """End all tasks."""
-        tasks = [state.task for state in self._volumes.values() if state.task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(v.task for v in self._volumes.values() if v.task is not None)
 
     # One volume
 
@@ -276,7 +265,8 @@ class Expander:
     async def _claim(self, claimed: ClaimedVolume) -> PersistentVolumeClaim:
         """The claim as it is now. Raises `ExpandFailed`."""
         try:
-            return await self._claims.get_claim(*name_of(claimed.claim))
+            namespace, name = name_of(claimed.claim)
+            return await self._claims.get(CLAIMS, name, namespace)
         except ApiError as error:
             text = f"mountVolume.NodeExpandVolume get PVC failed : {error.message}"
             raise ExpandFailed(text, is_told=False) from None
@@ -288,7 +278,9 @@ class Expander:
         whose text begins with `what`."""
         namespace, name = name_of(claim)
         try:
-            return await self._claims.patch_claim_status(namespace, name, patch) if patch else claim
+            if not patch:
+                return claim
+            return await self._claims.patch(CLAIMS, name, patch, namespace, subresource="status")
         except ApiError as error:
             text = f'{what}patchPVCStatus failed to patch PVC "{name}": {error.message}'
             raise ExpandFailed(text, is_told=False) from None

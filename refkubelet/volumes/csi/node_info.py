@@ -11,10 +11,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from refkubelet.api.client import ApiError
-from refkubelet.model.objects import Node, to_dict
+from refkubelet.api.client import ApiClient, ApiError
+from refkubelet.api.kinds import CSI_NODES, NODES
+from refkubelet.model.objects import to_dict
 from refkubelet.volumes.csi.node_objects import (
     DriverOnNode,
     NodeInfoError,
@@ -28,7 +29,7 @@ from refkubelet.volumes.csi.node_objects import (
 )
 from simclock import Clock
 
-__all__ = ["CsiNodeApi", "CsiNodeInfo", "DriverOnNode", "NodeInfoError"]
+__all__ = ["ApiClient", "CsiNodeInfo", "DriverOnNode", "NodeInfoError"]
 
 log = logging.getLogger(__name__)
 
@@ -42,26 +43,10 @@ DELAY_FACTOR: Final = 8.0
 MAX_DELAY_S: Final = 16.0
 
 
-class CsiNodeApi(Protocol):
-    """The part of the API client that is used here. Every method raises `ApiError`."""
-
-    async def get_node(self, name: str) -> Node: ...
-
-    async def patch_node_status(self, name: str, patch: Mapping[str, Any]) -> Node: ...
-
-    async def get_csi_node(self, name: str) -> dict[str, Any]: ...
-
-    async def create_csi_node(self, body: Mapping[str, Any]) -> dict[str, Any]: ...
-
-    async def replace_csi_node(self, body: Mapping[str, Any]) -> dict[str, Any]: ...
-
-    async def delete_csi_node(self, name: str) -> None: ...
-
-
 class CsiNodeInfo:
     """Keeps CSINode: `run` makes it, drivers come (`install`) and go (`uninstall`)."""
 
-    def __init__(self, api: CsiNodeApi, node_name: str, clock: Clock) -> None:
+    def __init__(self, api: ApiClient, node_name: str, clock: Clock) -> None:
         self._api = api
         self._name = node_name
         self._clock = clock
@@ -120,7 +105,7 @@ class CsiNodeInfo:
     async def _answers(self) -> bool:
         """Whether the API server answers: with CSINode, or that there is none."""
         try:
-            await self._api.get_csi_node(self._name)
+            await self._api.get(CSI_NODES, self._name)
         except ApiError as error:
             return error.not_found
         return True
@@ -157,7 +142,7 @@ class CsiNodeInfo:
         await self._check_owner(csi_node)
         changed = with_migrated(csi_node)
         if changed != csi_node:
-            await self._api.replace_csi_node(changed)
+            await self._api.replace(CSI_NODES, changed)
 
     async def _install(self, driver: DriverOnNode) -> None:
         await self._know_owner()
@@ -165,7 +150,7 @@ class CsiNodeInfo:
         await self._check_owner(csi_node)
         changed = with_driver(csi_node, driver)
         if changed != csi_node:
-            await self._api.replace_csi_node(changed)
+            await self._api.replace(CSI_NODES, changed)
 
     async def _uninstall(self, driver: str) -> None:
         await self._know_owner()
@@ -175,34 +160,34 @@ class CsiNodeInfo:
         await self._check_owner(csi_node)
         changed = without_driver(csi_node, driver)
         if changed != csi_node:
-            await self._api.replace_csi_node(changed)
+            await self._api.replace(CSI_NODES, changed)
 
     async def _know_owner(self) -> None:
         if not self._owner:
-            node = await self._api.get_node(self._name)
+            node = await self._api.get(NODES, self._name)
             self._owner = (node.metadata.uid if node.metadata is not None else None) or ""
 
     async def _patch_node(self, patch_for: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-        patch = patch_for(to_dict(await self._api.get_node(self._name)))
+        patch = patch_for(to_dict(await self._api.get(NODES, self._name)))
         if patch:
-            await self._api.patch_node_status(self._name, patch)
+            await self._api.patch(NODES, self._name, patch, subresource="status")
 
     async def _get(self) -> dict[str, Any] | None:
         try:
-            return await self._api.get_csi_node(self._name)
+            return await self._api.get(CSI_NODES, self._name)
         except ApiError as error:
             if error.not_found:
                 return None
             raise
 
     async def _create(self) -> dict[str, Any]:
-        return await self._api.create_csi_node(new_csi_node(self._name, self._owner))
+        return await self._api.create(CSI_NODES, new_csi_node(self._name, self._owner))
 
     async def _check_owner(self, found: Mapping[str, Any]) -> None:
         """Delete a CSINode of an earlier Node; the next try makes it anew."""
         if is_owned_by(found, self._name, self._owner):
             return
-        await self._api.delete_csi_node(self._name)
+        await self._api.delete(CSI_NODES, self._name)
         raise NodeInfoError(f"CSINode {self._name} was owned by different node, deleted it")
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 from kubecri.csi import api_pb2 as api
 from lightkube.models.storage_v1 import CSIDriver
 
-from refkubelet.api.client import ApiError
+from refkubelet.api.client import ApiError, ObjectReader
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.object_manager.tokens import Token
@@ -38,8 +38,8 @@ from refkubelet.volumes.csi.records import (
     remove_mount,
     write_record,
 )
-from refkubelet.volumes.csi.requests import VOLUME_MOUNT_GROUP, publish_request
-from refkubelet.volumes.csi.secrets import NoSecret, SecretReader, secret_data
+from refkubelet.volumes.csi.requests import VOLUME_MOUNT_GROUP, volume_capability
+from refkubelet.volumes.csi.secrets import NoSecret, secret_data
 from refkubelet.volumes.mount_errors import SET_UP, MountFailed
 from refkubelet.volumes.ownership import change_policy, fs_group, give_to_group
 
@@ -53,7 +53,6 @@ class Tokens(Protocol):
 
     async def token(self, pod: Pod, audience: str, expiration_s: int | None) -> Token:
         """Raises `ApiError`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class Publishing:
     """Asks drivers to publish volumes below the directories of pods."""
 
     def __init__(
-        self, root_dir: str, node_name: str, secrets: SecretReader, tokens: Tokens
+        self, root_dir: str, node_name: str, secrets: ObjectReader, tokens: Tokens
     ) -> None:
         self._root_dir = root_dir
         self._node_name = node_name
@@ -90,13 +89,13 @@ class Publishing:
         context = await self._context(pod, mount, stage.driver, secrets)
         directory = volume_dir(self._root_dir, uid(pod), mount.name)
         record = VolumeRecord(mount.driver, mount.handle, directory, target_path(directory))
-        request = publish_request(
-            mount,
-            target_path=record.mount,
-            staging_path=stage.path,
-            capabilities=stage.capabilities,
-            group=fs_group(pod),
+        request = api.NodePublishVolumeRequest(
+            volume_id=mount.handle,
             publish_context=stage.publish_context,
+            staging_target_path=stage.path,
+            target_path=record.mount,
+            volume_capability=volume_capability(mount, stage.capabilities, fs_group(pod)),
+            readonly=mount.read_only,
             secrets=secrets,
             volume_context=context,
         )

@@ -1,11 +1,11 @@
-"""The requests to a CSI driver. Pure.
+"""What a CSI driver can do, and how it is told what a volume is to be. Pure.
 
 Rules: NODE-217.3 to .5 and .7, NODE-219, NODE-222.1. Upstream: pkg/volume/csi/csi_client.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any, Final
 
 from kubecri.csi import api_pb2 as api
@@ -47,73 +47,10 @@ def access_mode(mode: str, capabilities: Collection[str]) -> str:
     return modes.get(mode, "UNKNOWN")
 
 
-def stage_request(
-    mount: CsiMount,
-    *,
-    staging_path: str,
-    capabilities: Collection[str],
-    group: int | None,
-    publish_context: Mapping[str, str],
-    secrets: Mapping[str, str],
+def volume_capability(
+    mount: CsiMount, capabilities: Collection[str], group: int | None = None
 ) -> Any:
-    """NodeStageVolume. `group`: the pod's fsGroup."""
-    return api.NodeStageVolumeRequest(
-        volume_id=mount.handle,
-        publish_context=publish_context,
-        staging_target_path=staging_path,
-        volume_capability=_capability(mount, capabilities, group),
-        secrets=secrets,
-        volume_context=mount.attributes,
-    )
-
-
-def publish_request(
-    mount: CsiMount,
-    *,
-    target_path: str,
-    staging_path: str,
-    capabilities: Collection[str],
-    group: int | None,
-    publish_context: Mapping[str, str],
-    secrets: Mapping[str, str],
-    volume_context: Mapping[str, str],
-) -> Any:
-    """NodePublishVolume. `staging_path` "": the volume was not staged; `volume_context`: the
-    volume's attributes, with what the driver wants to know of the pod."""
-    return api.NodePublishVolumeRequest(
-        volume_id=mount.handle,
-        publish_context=publish_context,
-        staging_target_path=staging_path,
-        target_path=target_path,
-        volume_capability=_capability(mount, capabilities, group),
-        readonly=mount.read_only,
-        secrets=secrets,
-        volume_context=volume_context,
-    )
-
-
-def expand_request(
-    mount: CsiMount,
-    *,
-    path: str,
-    staging_path: str,
-    size_bytes: int,
-    capabilities: Collection[str],
-    secrets: Mapping[str, str],
-) -> Any:
-    """NodeExpandVolume. `path`: where the volume is published; `staging_path`: where it is, or
-    would be, staged."""
-    return api.NodeExpandVolumeRequest(
-        volume_id=mount.handle,
-        volume_path=path,
-        capacity_range=api.CapacityRange(required_bytes=size_bytes),
-        staging_target_path=staging_path,
-        volume_capability=_capability(mount, capabilities, None),
-        secrets=secrets,
-    )
-
-
-def _capability(mount: CsiMount, capabilities: Collection[str], group: int | None) -> Any:
+    """How the volume is to be had. `group`: the pod's fsGroup."""
     with_group = group is not None and VOLUME_MOUNT_GROUP in capabilities
     mode: Any = access_mode(mount.access_mode, capabilities)
     return api.VolumeCapability(

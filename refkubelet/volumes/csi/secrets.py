@@ -6,11 +6,9 @@ What must never happen here: what is in a secret is logged.
 from __future__ import annotations
 
 import base64
-from typing import Protocol
 
-from lightkube.models.core_v1 import Secret
-
-from refkubelet.api.client import ApiError
+from refkubelet.api.client import ApiError, ObjectReader
+from refkubelet.api.kinds import SECRETS
 from refkubelet.volumes.csi.mounts import SecretKey
 from refkubelet.volumes.csi.names import told
 
@@ -19,21 +17,13 @@ class NoSecret(Exception):
     """A secret cannot be had; the text is the kubelet's."""
 
 
-class SecretReader(Protocol):
-    """The part of the API client that reads secrets."""
-
-    async def get_secret(self, namespace: str, name: str) -> Secret:
-        """Raises `ApiError`."""
-        ...
-
-
-async def secret_data(reader: SecretReader, key: SecretKey | None) -> dict[str, str]:
+async def secret_data(reader: ObjectReader, key: SecretKey | None) -> dict[str, str]:
     """What the secret holds; nothing without one. Raises `NoSecret`."""
     if key is None:
         return {}
     namespace, name = key
     try:
-        secret = await reader.get_secret(namespace, name)
+        secret = await reader.get(SECRETS, name, namespace)
     except ApiError as error:
         why = f"failed to find the secret {name} in the namespace {namespace} with error: "
         raise NoSecret(told(f"{why}{error.message}")) from None

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 from kubecri.csi import api_pb2 as api
 
-from refkubelet.failures import Complaints
+from refkubelet.failures import Complaints, end_tasks
 from refkubelet.host.directories import make_directory
 from refkubelet.operation_backoff import failed
 from refkubelet.volumes.csi.attachments import VolumeUse
@@ -33,7 +33,7 @@ from refkubelet.volumes.csi.records import (
     remove_mount,
     write_record,
 )
-from refkubelet.volumes.csi.requests import STAGE_UNSTAGE_VOLUME, stage_request
+from refkubelet.volumes.csi.requests import STAGE_UNSTAGE_VOLUME, volume_capability
 from refkubelet.volumes.mount_errors import MOUNT_DEVICE, MountFailed
 from simclock import Clock
 
@@ -84,13 +84,13 @@ class Staging:
             return record.mount
         make_directory(record.mount)
         write_record(directory, device_data(mount))
-        request = stage_request(
-            mount,
-            staging_path=record.mount,
-            capabilities=capabilities,
-            group=group,
+        request = api.NodeStageVolumeRequest(
+            volume_id=mount.handle,
             publish_context=publish_context,
+            staging_target_path=record.mount,
+            volume_capability=volume_capability(mount, capabilities, group),
             secrets=secrets,
+            volume_context=mount.attributes,
         )
         try:
             await client.call("NodeStageVolume", request)
@@ -119,10 +119,7 @@ class Staging:
 
     async def stop(self) -> None:
         """End all tasks."""
-        tasks = list(self._ending.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(self._ending.values())
 
     async def _end(self, record: VolumeRecord) -> None:
         """Unstage the volume: tried again until that is done, or a pod wants it."""

@@ -16,7 +16,7 @@ from typing import Final
 from lightkube.models.core_v1 import Volume
 from lightkube.models.storage_v1 import CSIDriver
 
-from refkubelet.failures import Complaints
+from refkubelet.failures import Complaints, end_tasks
 from refkubelet.host.disk_use import VolumeSize
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
@@ -89,10 +89,7 @@ class CsiVolumes:
         finally:
             await self._parts.expander.stop()
             await self._parts.staging.stop()
-            tasks = list(self._orphans.values())
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end_tasks(self._orphans.values())
 
     # The Node's status
 
@@ -234,12 +231,8 @@ class CsiVolumes:
 
     async def _end_orphan(self, pod_uid: str) -> None:
         complaint = f"volumes of pod {pod_uid}, which is gone"
-        try:
+        with self._complaints.guarded(complaint, OSError):
             await self.tear_down(pod_uid)
-        except Exception as error:
-            self._complaints.failed(complaint, error, OSError)
-        else:
-            self._complaints.over(complaint)
 
     async def _try_end(self, record: VolumeRecord) -> str | None:
         """Have a volume unpublished; returns why that failed."""

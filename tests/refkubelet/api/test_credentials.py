@@ -19,8 +19,10 @@ from fakecri.server import serve
 from fakekubeapi import FakeApi
 from fakekubeapi.http import serve as serve_api
 from refkubelet.api.client import ApiError
+from refkubelet.api.kinds import PODS
 from refkubelet.api.kubeconfig import read_kubeconfig
 from refkubelet.api.lightkube_client import LightkubeApiClient
+from refkubelet.api.paths import on_node
 from refkubelet.config import ConfigError
 from simclock import Ids, RealClock, Rng
 
@@ -91,18 +93,18 @@ async def test_whatever_a_plugin_does_is_an_api_error_NODE_007(body: str, tmp_pa
     file = kubeconfig(tmp_path, with_plugin(plugin(tmp_path, body)))
     async with client(file, an_empty_list) as api:
         with pytest.raises(ApiError) as caught:
-            await api.list_pods("n1")
+            await api.list(PODS, fields=on_node("n1"))
         assert caught.value.status == 0
         with pytest.raises(ApiError):
-            await anext(api.watch_pods("n1", "1"))
+            await anext(api.watch(PODS, "1", fields=on_node("n1")))
         plugin(tmp_path, f"echo '{GOOD}'")
-        assert (await api.list_pods("n1")).items == ()
+        assert (await api.list(PODS, fields=on_node("n1"))).items == ()
 
 
 async def test_a_plugin_that_is_missing_is_an_api_error_NODE_007(tmp_path: Path) -> None:
     async with client(kubeconfig(tmp_path, with_plugin(tmp_path / "none")), an_empty_list) as api:
         with pytest.raises(ApiError, match="No such file"):
-            await api.list_pods("n1")
+            await api.list(PODS, fields=on_node("n1"))
 
 
 @pytest.mark.parametrize("version", [V1, "client.authentication.k8s.io/v1beta1"])
@@ -119,10 +121,10 @@ async def test_a_plugin_is_asked_once_and_again_after_a_401_NODE_007(
         return an_empty_list(request)
 
     async with client(file, answer) as api:
-        await asyncio.gather(*(api.list_pods("n1") for _ in range(3)))
+        await asyncio.gather(*(api.list(PODS, fields=on_node("n1")) for _ in range(3)))
         assert runs(tmp_path) == 1
         plugin(tmp_path, f"echo '{GOOD}' | sed s/t1/t2/")
-        await api.list_pods("n1")
+        await api.list(PODS, fields=on_node("n1"))
     assert seen == 4 * ["Bearer t1"] + ["Bearer t2"]
 
 

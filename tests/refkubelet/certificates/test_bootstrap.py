@@ -16,6 +16,7 @@ import yaml
 from tls_api import CSRS, TlsApi, tls_api
 
 from refkubelet.api.client import ApiError
+from refkubelet.api.kinds import SERVICES
 from refkubelet.certificates.bootstrap import TEMPORARY_KEY, kept_key, request_name, unusable
 from refkubelet.certificates.pem import new_key
 from refkubelet.certificates.store import CertificateError
@@ -104,7 +105,7 @@ async def test_a_new_certificate_closes_the_connections_with_the_old_one_SRV_005
             assert api is not None
 
             async def watch() -> None:
-                async for _ in api.watch_services(""):
+                async for _ in api.watch(SERVICES, ""):
                     pass
 
             watching = asyncio.create_task(watch())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from lightkube.models.certificates_v1 import CertificateSigningRequest
 
-from refkubelet.api.answers import decode_signing_request
+from refkubelet.api.kinds import SIGNING_REQUESTS
 from refkubelet.certificates.deadlines import Wanted
 from refkubelet.certificates.requests import (
     CLIENT,
@@ -36,7 +36,7 @@ def request(*kinds: str, certificate: str = "") -> CertificateSigningRequest:
         "spec": {"request": "", "signerName": "a/b"},
         "status": {"conditions": rows, "certificate": certificate},
     }
-    return decode_signing_request(value)
+    return SIGNING_REQUESTS.decode(value)
 
 
 def test_a_client_is_the_node_in_the_group_of_nodes_SRV_005() -> None:
@@ -112,7 +112,7 @@ def test_what_became_of_it_SRV_006(
 
 def test_a_request_without_a_status_waits() -> None:
     value = {"metadata": {"name": "x"}, "spec": {"request": "", "signerName": "a/b"}}
-    assert outcome(decode_signing_request(value)) is Outcome.WAITS
+    assert outcome(SIGNING_REQUESTS.decode(value)) is Outcome.WAITS
 
 
 def test_a_refusal_is_told_with_its_reason_SRV_006() -> None:

@@ -15,11 +15,14 @@ from kubeobjects.quantity import NANO
 from refkubelet.config import ConfigError
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.build import (
-    ManagerDeps,
     check_reservations,
     container_manager,
 )
-from refkubelet.container_manager.cgroups.manager import ContainerManager, ContainerManagerError
+from refkubelet.container_manager.cgroups.manager import (
+    ContainerManager,
+    ContainerManagerDeps,
+    ContainerManagerError,
+)
 from refkubelet.container_manager.start_checks import (
     WANTED,
     check_driver,
@@ -44,7 +47,7 @@ def configured(**fields: Any) -> KubeletConfiguration:
 
 
 def build(node: FakeNode, **fields: Any) -> ContainerManager:
-    deps = ManagerDeps(RealClock(), Told(), tuple)
+    deps = ContainerManagerDeps(RealClock(), Told(), tuple)
     return container_manager(configured(**fields), node, deps)
 
 
@@ -192,7 +195,7 @@ def test_a_machine_without_cgroups_CG_037(tmp_path: Path) -> None:
         "sys/fs/cgroup/memory/memory.stat": "",
     }
     bare = machine(tmp_path, files)
-    deps = ManagerDeps(RealClock(), Told(), tuple)
+    deps = ContainerManagerDeps(RealClock(), Told(), tuple)
     with pytest.raises(ContainerManagerError, match="not mounted"):
         container_manager(configured(), bare, deps)
 

@@ -14,6 +14,7 @@ from pods import make_pod
 
 from fakecri import FakeCRI
 from refkubelet.api.client import ApiError
+from refkubelet.api.kinds import Kind
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import (
     DEFAULT_RUNTIME,
@@ -42,7 +43,7 @@ class Classes:
         self.away = False
         self.asked = 0
 
-    async def get_runtime_class(self, name: str) -> RuntimeClass:
+    async def get(self, kind: Kind[Any], name: str, namespace: str = "") -> Any:
         self.asked += 1
         if self.away:
             raise ApiError(503, "ServiceUnavailable", "the server is away")

@@ -10,6 +10,7 @@ from lightkube.models.core_v1 import PodResourceClaim, PodResourceClaimStatus, P
 from pods import make_pod
 
 from refkubelet.api.client import ApiError
+from refkubelet.api.kinds import Kind
 from refkubelet.kuberuntime.resource_claims import prepare_error
 from refkubelet.model.objects import Pod
 
@@ -23,7 +24,7 @@ class Claims:
     def __init__(self, claim: dict[str, Any]) -> None:
         self.claim = claim
 
-    async def get_resource_claim(self, namespace: str, name: str) -> dict[str, Any]:
+    async def get(self, kind: Kind[Any], name: str, namespace: str = "") -> Any:
         if (namespace, name) != ("default", self.claim["metadata"]["name"]):
             text = f'resourceclaims.resource.k8s.io "{name}" not found'
             raise ApiError(404, "NotFound", text)

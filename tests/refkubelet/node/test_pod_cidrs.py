@@ -10,7 +10,7 @@ import pytest
 from kubecri.v1 import api_pb2 as cri
 from loops import virtual_loop
 
-from refkubelet.api.answers import decode_node
+from refkubelet.api.kinds import NODES
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.target import CriCallError
 from refkubelet.node.pod_cidrs import PodCidrs, pod_cidrs
@@ -39,8 +39,8 @@ def followed(own: str = "") -> tuple[Runtime, PodCidrs]:
 
 
 def test_a_node_may_have_no_ranges_yet_NODE_014() -> None:
-    assert pod_cidrs(decode_node({"metadata": {"name": "n"}})) == ()
-    assert pod_cidrs(decode_node({"spec": {"podCIDRs": ["a", "b"]}})) == ("a", "b")
+    assert pod_cidrs(NODES.decode({"metadata": {"name": "n"}})) == ()
+    assert pod_cidrs(NODES.decode({"spec": {"podCIDRs": ["a", "b"]}})) == ("a", "b")
 
 
 async def test_ranges_are_told_once_with_commas_NODE_014_1() -> None:

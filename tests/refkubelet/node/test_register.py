@@ -13,6 +13,7 @@ from loops import virtual_loop
 
 from fakekubeapi import FakeApi
 from fakekubeapi.httpx_transport import InProcessTransport
+from refkubelet.api.kinds import NODES
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.api.node_informer import NodeInformer
 from refkubelet.cri.records import RuntimeConditions
@@ -385,7 +386,7 @@ async def test_volumes_that_somebody_shows_later_are_not_in_use_NODE_035() -> No
     async with registered() as world:
         await asyncio.sleep(1)
         patch = {"status": {"volumesInUse": VOLUMES}}
-        await world.client.patch_node_status("n1", patch)
+        await world.client.patch(NODES, "n1", patch, subresource="status")
         await asyncio.sleep(15)
         assert not (await world.node())["status"].get("volumesInUse")
 

@@ -13,11 +13,12 @@ from loops import virtual_loop
 from pods import container, make_pod
 
 from refkubelet.api.client import ApiError, ObjectList, WatchEvent
+from refkubelet.api.kinds import CONFIG_MAPS, Kind
 from refkubelet.model.objects import Node, Pod
 from refkubelet.object_manager.fetched import FetchedObjects, ttl_of
 from refkubelet.object_manager.manager import ObjectManager
 from refkubelet.object_manager.references import config_maps_of, secrets_of
-from refkubelet.object_manager.watched import Kind, WatchedObjects
+from refkubelet.object_manager.watched import WatchedObjects
 from simclock import Rng
 
 pytestmark = pytest.mark.virtual_time
@@ -38,7 +39,7 @@ class Server:
         self.asked = 0
         self.watches = 0
 
-    async def get(self, namespace: str, name: str) -> ConfigMap:
+    async def get(self, kind: Kind[Any], name: str, namespace: str = "") -> Any:
         self.asked += 1
         if not self.answers:
             raise ApiError(500, "", "broken")
@@ -46,15 +47,17 @@ class Server:
             raise NOT_FOUND
         return self.found
 
-    async def list(self, namespace: str, name: str) -> ObjectList[ConfigMap]:
+    async def list(
+        self, kind: Kind[Any], namespace: str = "", *, fields: str = ""
+    ) -> ObjectList[Any]:
         self.asked += 1
         if not self.answers:
             await asyncio.Event().wait()
         return ObjectList((self.found,) if self.found else (), "1")
 
     async def watch(
-        self, namespace: str, name: str, version: str
-    ) -> AsyncIterator[WatchEvent[ConfigMap]]:
+        self, kind: Kind[Any], resource_version: str, namespace: str = "", *, fields: str = ""
+    ) -> AsyncIterator[WatchEvent[Any]]:
         self.watches += 1
         try:
             await asyncio.sleep(1e6)
@@ -64,8 +67,14 @@ class Server:
 
 
 def watched(server: Server) -> WatchedObjects[ConfigMap]:
-    kind = Kind("configmap", server.list, server.watch)
-    return WatchedObjects(kind, virtual_loop().clock, Rng(1), 60.0)
+    return WatchedObjects(
+        server,
+        CONFIG_MAPS,
+        "configmap",
+        clock=virtual_loop().clock,
+        rng=Rng(1),
+        sync_frequency_s=60.0,
+    )
 
 
 def using(name: str, uid: str) -> Pod:
@@ -154,7 +163,7 @@ async def test_idle_and_immutable_objects_are_not_watched_NODE_207() -> None:
 
 async def test_fetched_objects_age_NODE_207() -> None:
     server = Server(config_map())
-    store = FetchedObjects(server.get, virtual_loop().clock, lambda: 60.0)
+    store = FetchedObjects(server, CONFIG_MAPS, virtual_loop().clock, lambda: 60.0)
     store.add(("n", "m"))
     for wait_s, asked in ((0, 1), (59, 1), (2, 2)):
         await asyncio.sleep(wait_s)

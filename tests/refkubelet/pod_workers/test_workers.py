@@ -17,7 +17,7 @@ from refkubelet.cri.records import (
     RuntimePodStatus,
 )
 from refkubelet.model.objects import PodStatus
-from refkubelet.pod_workers.killing import KillTimeout, kill_pod_now, longest_wait_s
+from refkubelet.pod_workers.killing import KillTimeout, PodKiller, longest_wait_s
 from refkubelet.pod_workers.sync_status import KillPodOptions, SyncPodType, UpdatePodOptions
 from refkubelet.pod_workers.transitions import WorkState
 
@@ -368,7 +368,7 @@ async def test_killing_waits_for_the_end_LIFE_040() -> None:
         pod = make_pod()
         w.create(pod)
         await w.until(lambda: w.syncer.kinds() == ["sync"])
-        await kill_pod_now(w.workers, w.recorder, pod, None, evict=True, grace_override_s=0)
+        await PodKiller(w.workers, w.recorder).kill(pod, None, 0)
         assert w.workers.is_pod_known_terminated("uid-web")
         assert w.workers.should_pod_content_be_removed("uid-web")
         assert w.recorder.events == []
@@ -382,7 +382,7 @@ async def test_killing_gives_up_waiting_but_not_killing_LIFE_040() -> None:
         w.syncer.takes_s["terminating"] = 100.0
         began_s = w.clock.monotonic_s()
         with pytest.raises(KillTimeout, match="web_default"):
-            await kill_pod_now(w.workers, w.recorder, pod, None, evict=True)
+            await PodKiller(w.workers, w.recorder).kill(pod, None)
         assert w.clock.monotonic_s() - began_s == pytest.approx(45.0)
         assert w.recorder.events[0][0] == "ExceededGracePeriod"
         await w.until(lambda: w.workers.should_pod_be_finished("uid-web"))

@@ -13,6 +13,7 @@ from pods import make_pod
 
 from fakekubeapi import FakeApi
 from fakekubeapi.httpx_transport import InProcessTransport
+from refkubelet.api.kinds import PODS
 from refkubelet.api.node_informer import NodeInformer
 from refkubelet.model.objects import Pod
 from refkubelet.pods.api_source import ApiSource
@@ -86,13 +87,13 @@ class Source:
 
 
 async def test_the_pods_of_this_node_arrive_and_go_SRC_050(world: World) -> None:
-    await world.client.create_pod(make_pod(name="old", nodeName="n1"))
-    await world.client.create_pod(make_pod(name="elsewhere", nodeName="n2"))
+    await world.create_pod(make_pod(name="old", nodeName="n1"))
+    await world.create_pod(make_pod(name="elsewhere", nodeName="n2"))
     source = Source(world)
     await source.until("old")
-    await world.client.create_pod(make_pod(name="new", nodeName="n1"))
+    await world.create_pod(make_pod(name="new", nodeName="n1"))
     await source.until("old", "new")
-    await world.client.delete_pod("default", "old", grace_period_s=0)
+    await world.client.delete(PODS, "old", "default", grace_period_s=0)
     await source.until("new")
 
 
@@ -106,13 +107,13 @@ async def test_pods_are_not_asked_for_before_the_node_was_SRC_050(world: World) 
 
 
 async def test_an_outage_loses_nothing_SRC_060(world: World) -> None:
-    await world.client.create_pod(make_pod(name="a", nodeName="n1"))
+    await world.create_pod(make_pod(name="a", nodeName="n1"))
     source = Source(world)
     await source.until("a")
     with world.api.down():
         await asyncio.sleep(100)
         assert source.sets[-1] == ["a"]
-    await world.client.create_pod(make_pod(name="b", nodeName="n1"))
+    await world.create_pod(make_pod(name="b", nodeName="n1"))
     await source.until("a", "b")
 
 
@@ -124,7 +125,7 @@ async def test_a_connection_lost_without_a_word_is_noticed_SRC_051(world: World)
     transport = SilentWatches(world.api)
     world.use(transport)
     await asyncio.sleep(301)  # the first watch is over
-    await world.client.create_pod(make_pod(name="a", nodeName="n1"))
+    await world.create_pod(make_pod(name="a", nodeName="n1"))
     await asyncio.sleep(60)
     assert source.sets[-1] == []
     transport.silent = False
@@ -136,7 +137,7 @@ async def test_a_watch_without_an_answer_is_given_up_SRC_051(world: World) -> No
     await source.until()
     with world.api.hangs("GET", "/api/v1/pods", times=1):
         await asyncio.sleep(301)
-        await world.client.create_pod(make_pod(name="a", nodeName="n1"))
+        await world.create_pod(make_pod(name="a", nodeName="n1"))
         await source.until("a", by_s=40)
 
 
@@ -151,5 +152,5 @@ async def test_after_a_refused_watch_everything_is_listed_anew_SRC_051(
     transport = RefusedVersions(world.api, status)
     world.use(transport)
     await asyncio.sleep(301)
-    await world.client.create_pod(make_pod(name="a", nodeName="n1"))
+    await world.create_pod(make_pod(name="a", nodeName="n1"))
     await source.until("a", by_s=10)

@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 from api_world import STATIC_UID, World, running_world, static_pod
 
+from refkubelet.api.kinds import PODS
 from refkubelet.model.objects import Node, decode_pod, to_dict
 from refkubelet.model.pod import uid
 from refkubelet.pods.mirror import MirrorClient, MirrorError, mirror_pod
@@ -56,7 +57,7 @@ async def test_the_mirror_is_posted_as_a_real_kubelet_posts_it_MIRR_022_MIRR_023
             }
         ],
     }
-    assert uid(await world.client.get_pod("default", "st-n1")) != STATIC_UID
+    assert uid(await world.client.get(PODS, "st-n1", "default")) != STATIC_UID
 
 
 @pytest.mark.parametrize(
@@ -84,13 +85,13 @@ async def test_an_outdated_mirror_is_replaced_MIRR_025(world: World) -> None:
     node = await world.node()
     mirrors = mirror_client(world, node)
     await mirrors.reconcile(static_pod(), None)
-    first = await world.client.get_pod("default", "st-n1")
+    first = await world.client.get(PODS, "st-n1", "default")
     await mirrors.reconcile(static_pod(), first)
     assert len(world.api.requests("POST", "/api/v1/namespaces/default/pods")) == 1
     value = to_dict(static_pod())
     value["metadata"]["annotations"]["kubernetes.io/config.hash"] = "other"
     await mirrors.reconcile(decode_pod(value), first)
-    second = await world.client.get_pod("default", "st-n1")
+    second = await world.client.get(PODS, "st-n1", "default")
     assert uid(second) != uid(first)
     deletion = world.api.requests("DELETE")[-1].body
     assert deletion["gracePeriodSeconds"] == 0
@@ -101,10 +102,10 @@ async def test_a_mirror_being_deleted_is_replaced_at_once_MIRR_029(world: World)
     node = await world.node()
     mirrors = mirror_client(world, node)
     await mirrors.create_mirror(static_pod())
-    await world.client.delete_pod("default", "st-n1", grace_period_s=30)
-    dying = await world.client.get_pod("default", "st-n1")
+    await world.client.delete(PODS, "st-n1", "default", grace_period_s=30)
+    dying = await world.client.get(PODS, "st-n1", "default")
     await mirrors.reconcile(static_pod(), dying)
-    fresh = await world.client.get_pod("default", "st-n1")
+    fresh = await world.client.get(PODS, "st-n1", "default")
     assert uid(fresh) != uid(dying)
     assert fresh.metadata is not None
     assert fresh.metadata.deletionTimestamp is None

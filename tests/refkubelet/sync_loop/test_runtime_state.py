@@ -48,10 +48,10 @@ class SurprisingRuntime:
     def __init__(self) -> None:
         self.asked = 0
 
-    async def version(self) -> RuntimeVersion:
+    async def version(self, version: str = "") -> RuntimeVersion:
         return RuntimeVersion("0.1.0", "fake", "1", "v1")
 
-    async def runtime_status(self) -> RuntimeConditions:
+    async def status(self) -> RuntimeConditions:
         self.asked += 1
         if self.asked == 1:
             raise ValueError("surprise")

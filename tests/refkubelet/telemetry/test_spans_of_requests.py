@@ -15,7 +15,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from refkubelet.api.client import ApiError
+from refkubelet.api.kinds import PODS
 from refkubelet.api.lightkube_client import LightkubeApiClient
+from refkubelet.api.paths import on_node
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.server.common.exchange import Answer, Request, text
 from refkubelet.server.common.routes import Route, main_routes
@@ -76,7 +78,7 @@ POD = {
 
 async def test_a_request_to_the_api_server_has_a_span_that_the_server_is_told_CFG_013_8() -> None:
     kept, server = Kept(), Server(body=POD)
-    await client(server, kept).get_pod("default", "p")
+    await client(server, kept).get(PODS, "p", "default")
     (span,) = kept.ended()
     assert (span.name, span.kind.name) == ("HTTP GET", "CLIENT")
     assert span.instrumentation_scope is not None
@@ -96,7 +98,7 @@ async def test_a_request_to_the_api_server_has_a_span_that_the_server_is_told_CF
 async def test_a_request_that_fails_is_a_failed_span_CFG_013_8(status: int, kind: str) -> None:
     kept = Kept()
     with pytest.raises(ApiError):
-        await client(Server(status), kept).get_pod("default", "p")
+        await client(Server(status), kept).get(PODS, "p", "default")
     (span,) = kept.ended()
     assert span.status.status_code.name == "ERROR"
     assert told(span)["error.type"] == kind
@@ -106,7 +108,7 @@ async def test_the_span_of_a_watch_ends_when_the_watch_is_open_CFG_013_8() -> No
     kept = Kept()
     line = json.dumps({"type": "ADDED", "object": POD}).encode()
     api = client(Server(lines=line + b"\n"), kept)
-    async for _ in api.watch_pods("n1", "1"):
+    async for _ in api.watch(PODS, "1", fields=on_node("n1")):
         (span,) = kept.ended()
         assert told(span)["http.response.status_code"] == 200
         with kept.spans.span("work"):
@@ -122,7 +124,7 @@ async def test_without_spans_nothing_stands_before_the_api_server() -> None:
     wire = api.wire
     api.trace(NO_SPANS)
     assert api.wire is wire
-    await api.get_pod("default", "p")
+    await api.get(PODS, "p", "default")
     assert "traceparent" not in server.seen[0].headers
 
 

@@ -12,6 +12,7 @@ from lightkube.models.core_v1 import PersistentVolume, PersistentVolumeClaim, Vo
 from pods import container, make_pod
 
 from refkubelet.api.client import ApiError
+from refkubelet.api.kinds import CLAIMS, Kind
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.host.directories import mount_points_below
 from refkubelet.model.objects import Pod
@@ -170,16 +171,15 @@ class Cluster:
     def __init__(self, volume: dict[str, Any] | None) -> None:
         self._volume = volume
 
-    async def get_claim(self, namespace: str, name: str) -> PersistentVolumeClaim:
-        return PersistentVolumeClaim.from_dict(
-            {
-                "metadata": {"name": name, "uid": "u1"},
-                "spec": {"volumeName": "pv"},
-                "status": {"phase": "Bound"},
-            }
-        )
-
-    async def get_volume(self, name: str) -> PersistentVolume:
+    async def get(self, kind: Kind[Any], name: str, namespace: str = "") -> Any:
+        if kind is CLAIMS:
+            return PersistentVolumeClaim.from_dict(
+                {
+                    "metadata": {"name": name, "uid": "u1"},
+                    "spec": {"volumeName": "pv"},
+                    "status": {"phase": "Bound"},
+                }
+            )
         if self._volume is None:
             raise ApiError(404, "NotFound", f'persistentvolumes "{name}" not found')
         return PersistentVolume.from_dict({"metadata": {"name": name}, "spec": self._volume})

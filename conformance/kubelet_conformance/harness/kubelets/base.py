@@ -127,19 +127,15 @@ class Kubelet(Protocol):
 
     async def start(self, config: Mapping[str, Any]) -> None:
         """Start with that KubeletConfiguration; returns when it runs. Raises KubeletDied."""
-        ...
 
     async def stop(self) -> None:
         """End it as SIGTERM does; returns when it has ended. Containers keep running."""
-        ...
 
     async def close(self) -> None:
         """End it if it runs, and remove everything of it."""
-        ...
 
     async def kill(self) -> None:
         """End it as SIGKILL does; returns when it has ended."""
-        ...
 
     def log_lines(self) -> Sequence[str]:
         """Its log since the case began, of all its starts; of a long one the end."""
@@ -147,17 +143,13 @@ class Kubelet(Protocol):
 
     async def pods(self) -> Sequence[dict[str, Any]]:
         """The pods in `/pods`, as JSON objects. Raises KubeletDied."""
-        ...
 
     async def pod_resources(self, method: str, **fields: str) -> Any:
         """The answer of that method of the pod-resources API; `fields` are those of the request.
         Raises LookupError with the kubelet's message when it refuses."""
-        ...
 
     async def http(self, request: HttpRequest) -> HttpAnswer:
         """The answer of one of its ports. Raises KubeletDied."""
-        ...
 
     async def summary(self) -> dict[str, Any]:
         """The content of `/stats/summary`. Raises KubeletDied."""
-        ...

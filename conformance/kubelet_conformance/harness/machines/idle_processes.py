@@ -21,15 +21,12 @@ class IdleProcess(Protocol):
     @property
     def pid(self) -> str:
         """Its id, as the files of cgroups have it."""
-        ...
 
     def was_killed(self) -> bool:
         """Whether SIGKILL has ended it."""
-        ...
 
     def end(self) -> None:
         """Kill it, if it runs, and take note of its end."""
-        ...
 
 
 class FakeProcess:

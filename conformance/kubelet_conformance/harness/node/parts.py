@@ -28,11 +28,9 @@ class PluginRegistry(Protocol):
 
     async def plug_in(self, path: Path, plugin: RegisteredPlugin) -> None:
         """Make the socket of the plug-in, anew if it is there."""
-        ...
 
     async def unplug(self, path: Path) -> None:
         """End the plug-in and remove its socket."""
-        ...
 
 
 class PluginDirectory(Protocol):
@@ -40,11 +38,9 @@ class PluginDirectory(Protocol):
 
     async def start(self, plugin: FakeDevicePlugin, *, faithful: bool = True) -> None:
         """Listen and register at the kubelet. Raises fakecri's CriError when that fails."""
-        ...
 
     async def stop(self, plugin: FakeDevicePlugin) -> None:
         """End the plugin; no error when it does not run."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

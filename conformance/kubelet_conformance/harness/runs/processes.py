@@ -1,31 +1,20 @@
-"""Virtual cases on all processors: each process takes the next case that nobody has begun.
-
-A virtual case needs nothing from outside and leaves nothing behind, so any process can run it. The
-processes are forks, so the cases, and anything that a test has replaced, are there as they are
-here. When no further result is wanted, the processes are stopped in the middle of a case, and tidy
-up; none outlives this one. Of a process that dies the case that it ran is an error, and the others
-run the rest.
-"""
+"""Virtual cases on all processors. A virtual case needs nothing from outside and leaves nothing
+behind, so any process can run it."""
 
 from __future__ import annotations
 
-import multiprocessing  # noqa: TID251  # whole cases run elsewhere, with their whole virtual time
 import os
 import signal
-import warnings
 from collections.abc import Generator, Sequence
-from dataclasses import replace
-from multiprocessing.connection import Connection, wait  # noqa: TID251
-from typing import Any, Final
+from typing import Final
 
-from kubelet_conformance.harness.runs.case_run import Outcome, Result
+from kubelet_conformance.harness.runs.case_run import Result
 from kubelet_conformance.harness.runs.choice import Choice
-from kubelet_conformance.harness.runs.garbage import collect_less
+from kubelet_conformance.harness.runs.forked import RunCase, run_forked
 from kubelet_conformance.harness.runs.virtual import run_virtual_case
 from kubelet_conformance.registry import Case
 
 END_WITHIN_S: Final = 5.0
-"""Real seconds for the cases that are stopped when no further result is wanted."""
 
 
 def processors() -> int:
@@ -38,66 +27,10 @@ def run_virtual_cases(
 ) -> Generator[tuple[int, Result], None, None]:
     """Run the cases in `count` processes; yields the place of each in `wanted` and its result, as
     they end."""
-    context = multiprocessing.get_context("fork")
-    begun = context.Value("i", 0)
-    workers: list[tuple[Connection, Any]] = []
-    try:
-        for _ in range(count):
-            results, sender = context.Pipe(duplex=False)
-            worker = context.Process(target=_run_next, args=(wanted, begun, sender), daemon=True)
-            with warnings.catch_warnings():
-                # Python 3.12 warns where there are threads, as in workers of pytest-xdist; ours has
-                # no business with what they hold.
-                warnings.simplefilter("ignore", DeprecationWarning)
-                worker.start()
-            sender.close()
-            workers.append((results, worker))
-        yield from _as_they_end(wanted, [results for results, _ in workers])
-    finally:
-        for results, worker in workers:
-            results.close()
-            worker.terminate()  # one that is through has ended already
-        for _, worker in workers:
-            worker.join(END_WITHIN_S)
-            worker.kill()
-            worker.join()
+    return run_forked(_prepare, wanted, count, END_WITHIN_S)
 
 
-def _as_they_end(
-    wanted: Sequence[tuple[Case, Choice]], open_ends: list[Connection]
-) -> Generator[tuple[int, Result], None, None]:
-    """Places and results; at the end errors for those that no process has sent."""
-    missing = set(range(len(wanted)))
-    while missing and open_ends:
-        for end in wait(open_ends):
-            assert isinstance(end, Connection)
-            try:
-                place, result = end.recv()
-            except EOFError:
-                open_ends.remove(end)
-                continue
-            missing.discard(place)
-            yield place, replace(result, case=wanted[place][0])
-    for place in sorted(missing):
-        case, choice = wanted[place]
-        why = "the process that ran it has ended; try --jobs 1"
-        yield place, Result(case, Outcome.ERROR, why, seed=choice.seed)
-
-
-def _run_next(wanted: Sequence[tuple[Case, Choice]], begun: Any, results: Connection) -> None:
-    """Run cases until all are begun. `begun`: how many are, shared by the processes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that reports
+def _prepare() -> RunCase:
     # What a case has made, its directory above all, is undone on the way out.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    collect_less()
-    try:
-        while True:
-            with begun.get_lock():
-                number = begun.value
-                begun.value += 1
-            if number >= len(wanted):
-                return
-            result = run_virtual_case(*wanted[number])
-            results.send((number, replace(result, case=None)))  # type: ignore[arg-type]  # is code
-    except (BrokenPipeError, KeyboardInterrupt):
-        return
+    return run_virtual_case

@@ -8,17 +8,12 @@ the fake runtime, the fake API server and the case live in that time (`timewarp`
 from __future__ import annotations
 
 import asyncio
-import multiprocessing  # noqa: TID251  # whole cases run elsewhere, with their whole time
 import os
 import signal
-import struct
-import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import replace
-from multiprocessing.connection import Connection, wait  # noqa: TID251
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from kubelet_conformance.features import Feature
 from kubelet_conformance.harness.expect import expect
@@ -27,13 +22,12 @@ from kubelet_conformance.harness.machines import mounting
 from kubelet_conformance.harness.node import Node
 from kubelet_conformance.harness.runs.case_run import REAL_CLOCK, Outcome, Result, run_case
 from kubelet_conformance.harness.runs.choice import Choice, EnvironmentProblem
-from kubelet_conformance.harness.runs.garbage import collect_less
+from kubelet_conformance.harness.runs.forked import RunCase, run_forked
 from kubelet_conformance.registry import Case, Level
 
 END_WITHIN_S: Final = 60.0
 """Real seconds for the cases that still run when no further result is wanted: they stop their
 kubelets and undo their mounts."""
-TICKET: Final = struct.Struct("=i")
 MINUTE_S: Final = 60.0
 RELISTS: Final = 50
 """A kubelet lists its sandboxes once a second (PLEG-001)."""
@@ -88,65 +82,17 @@ def run_warped_cases(
 ) -> Generator[Result, None, None]:
     """Run the cases in `count` processes; yields the results as they come. The cases of a process
     that dies are errors."""
-    context = multiprocessing.get_context("fork")
-    tickets, sold = os.pipe()
     # Those that take longest come first, so that no process has one of them left for itself.
-    order = sorted(range(len(cases)), key=lambda n: Feature.VIRTUAL_TIME not in cases[n].needs)
-    os.write(sold, b"".join(TICKET.pack(number) for number in order))
-    os.close(sold)
-    workers: dict[Connection, Any] = {}
-    try:
-        for _ in range(min(count, len(cases))):
-            results, sender = context.Pipe(duplex=False)
-            work = (cases, choice, tickets, sender)
-            worker = context.Process(target=_work, args=work, daemon=True)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # see processes.py
-                worker.start()
-            sender.close()
-            workers[results] = worker
-        yield from _results(cases, workers)
-    finally:
-        os.close(tickets)
-        for worker in workers.values():
-            worker.terminate()
-        for worker in workers.values():
-            worker.join(END_WITHIN_S)
-            worker.kill()
-            worker.join()
+    order = sorted(cases, key=lambda case: Feature.VIRTUAL_TIME not in case.needs)
+    wanted = [(case, choice) for case in order]
+    with closing(run_forked(_prepare, wanted, count, END_WITHIN_S)) as results:
+        for _, result in results:
+            yield result
 
 
-def _results(
-    cases: Sequence[Case], workers: dict[Connection, Any]
-) -> Generator[Result, None, None]:
-    """The results as they come, in the end errors for the cases whose process has died."""
-    waiting = dict(enumerate(cases))
-    open_ends = list(workers)
-    while open_ends:
-        for end in wait(open_ends):
-            assert isinstance(end, Connection)
-            try:
-                number, result = end.recv()
-            except EOFError:
-                open_ends.remove(end)
-                continue
-            yield replace(result, case=waiting.pop(number))
-    for case in waiting.values():
-        yield Result(case, Outcome.ERROR, "the process that ran it has ended")
-
-
-def _work(cases: Sequence[Case], choice: Choice, tickets: int, results: Connection) -> None:
-    """Run the cases whose numbers are drawn from `tickets`, until there are none left."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that reports
-    collect_less()
+def _prepare() -> RunCase:
     own_mounts = _own_mounts()
-    try:
-        while ticket := os.read(tickets, TICKET.size):
-            (number,) = TICKET.unpack(ticket)
-            result = run_warped_case(cases[number], choice, own_mounts)
-            results.send((number, replace(result, case=None)))  # type: ignore[arg-type]
-    except (BrokenPipeError, asyncio.CancelledError):
-        return
+    return lambda case, choice: run_warped_case(case, choice, own_mounts)
 
 
 def _own_mounts() -> bool:

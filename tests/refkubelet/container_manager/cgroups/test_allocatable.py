@@ -23,7 +23,6 @@ from refkubelet.container_manager.cgroups.allocatable import (
 from refkubelet.container_manager.cgroups.node_config import (
     ReservedCgroup,
     node_cgroups,
-    reservation_problem,
     reservations_of,
 )
 
@@ -107,13 +106,13 @@ def test_impossible_sums_are_told_CG_034() -> None:
         system_reserved={"cpu": "1500m", "memory": "3Gi"},
         eviction_hard={"memory.available": "1Mi"},
     )
-    assert reservation_problem(config, CAPACITY) == (
+    assert impossible_reservation(CAPACITY, reservations_of(config, CAPACITY)) == (
         'invalid Node Allocatable configuration. Resource "cpu" has a reservation of 4500m but '
         'capacity of 4. Expected capacity >= reservation. Resource "memory" has a reservation of '
         "8193Mi but capacity of 8Gi. Expected capacity >= reservation."
     )
     fits = configured(kube_reserved={"cpu": "4"}, eviction_hard={"memory.available": "8Gi"})
-    assert reservation_problem(fits, CAPACITY) is None
+    assert impossible_reservation(CAPACITY, reservations_of(fits, CAPACITY)) is None
 
 
 def test_amounts_are_shown_as_the_api_shows_them() -> None:

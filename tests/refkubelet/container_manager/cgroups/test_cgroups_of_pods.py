@@ -155,7 +155,7 @@ async def test_what_dies_slowly_is_waited_for_CG_042() -> None:
     world.manager.ensure(SURE)
     process = world.process("/kubepods/podsure")
     loop = asyncio.get_running_loop()
-    object.__setattr__(world.manager._deps, "kill", lambda pid: None)
+    world.kills_at_once = False
     loop.call_later(0.3, process.kill)
     began_s = world.clock.monotonic_s()
     await world.manager.destroy(SURE)
@@ -308,7 +308,7 @@ async def test_the_end_of_the_kubelet_ends_removals() -> None:
     world.manager.start()
     world.manager.ensure(SURE)
     world.process("/kubepods/podsure")
-    object.__setattr__(world.manager._deps, "kill", lambda pid: None)
+    world.kills_at_once = False
     remove_orphans(world)
     await asyncio.sleep(0)
     await world.manager.stop()

@@ -16,7 +16,8 @@ from pods import make_pod, named
 from fakecri.deviceplugin import FakeDevicePlugin
 from fakecri.deviceplugin.serving import ServedPlugins, serve
 from fakecri.errors import CriError
-from refkubelet.container_manager.devices.manager import DeviceDeps, DeviceManager
+from refkubelet.container_manager.devices.allocator import DeviceDeps
+from refkubelet.container_manager.devices.manager import DeviceManager
 from refkubelet.container_manager.devices.sockets import PluginSockets, remove_sockets
 from refkubelet.container_manager.providers.hints import AllocationError
 from simclock import RealClock

@@ -39,7 +39,7 @@ def node(free: int, *, of: int = 1000, group: tuple[int, ...] = (), used: int = 
     table = MemoryTable(
         total=of + 24, system_reserved=24, allocatable=of, reserved=of - free, free=free
     )
-    return NodeMemory({"memory": table}, group, used)
+    return NodeMemory(used, {"memory": table}, group)
 
 
 def nodes(*free: int) -> dict[int, NodeMemory]:
@@ -426,7 +426,7 @@ def test_a_state_that_fits_is_kept_CG_082() -> None:
     assert checked(state, fresh) is state
     assert checked(MemoryState(), fresh) == MemoryState(fresh)
     given = {0: taken(fresh, block)[0].tables, 1: taken(fresh, block)[1].tables}
-    swapped = {n: NodeMemory(given[1 - n], (0, 1), 1) for n in (0, 1)}  # node 1 gave it
+    swapped = {n: NodeMemory(1, given[1 - n], (0, 1)) for n in (0, 1)}  # node 1 gave it
     other = MemoryState(swapped, state.entries)
     assert checked(other, fresh) is other
 

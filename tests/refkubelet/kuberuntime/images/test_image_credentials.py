@@ -16,6 +16,7 @@ from pods import IMAGE, make_pod
 from runtime_doubles import IMAGE_ID, Events
 
 from refkubelet.api.client import ApiError
+from refkubelet.api.kinds import Kind
 from refkubelet.kuberuntime.common.runtime_options import (
     ImageOptions,
 )
@@ -87,7 +88,7 @@ class Api:
     def __init__(self, **secrets: Secret) -> None:
         self._secrets = secrets
 
-    async def get_secret(self, namespace: str, name: str) -> Secret:
+    async def get(self, kind: Kind[Any], name: str, namespace: str = "") -> Any:
         if name not in self._secrets:
             raise ApiError(404, "NotFound", f'secrets "{name}" not found')
         return self._secrets[name]
@@ -112,7 +113,7 @@ class Server:
 
     secret: Secret | Exception | None = login("ann")
 
-    async def get_secret(self, namespace: str, name: str) -> Secret:
+    async def get(self, kind: Kind[Any], name: str, namespace: str = "") -> Any:
         if self.secret is None:
             await asyncio.sleep(3600)
         if not isinstance(self.secret, Secret):

@@ -18,6 +18,7 @@ from pods import make_pod
 from runtime_doubles import IMAGE_ID
 
 from refkubelet.api.client import ApiError
+from refkubelet.api.kinds import Kind
 from refkubelet.config.credentials.providers import (
     PROTOCOL_V1,
     CredentialProvider,
@@ -83,18 +84,22 @@ class Scripts:
 
 
 class Server:
-    """Service accounts and tokens."""
+    """Service accounts."""
 
     def __init__(self) -> None:
         self.annotations: dict[str, str] = {}
         self.refused = False
 
-    async def get_service_account(self, namespace: str, name: str) -> ServiceAccount:
+    async def get(self, kind: Kind[Any], name: str, namespace: str = "") -> Any:
         if self.refused:
             raise ApiError(403, "Forbidden", "not yours")
         meta = ObjectMeta(name=name, namespace=namespace, uid=f"uid-{name}")
         meta.annotations = self.annotations
         return ServiceAccount(metadata=meta)
+
+
+class Tokens:
+    """Tokens of every pod."""
 
     async def get(self, pod: Pod, audience: str, expiration_s: int | None) -> str:
         assert expiration_s is None
@@ -109,7 +114,7 @@ def provider(name: str = "cloud", **fields: Any) -> CredentialProvider:
 def plugins(
     scripts: Scripts, *providers: CredentialProvider, server: Server | None = None
 ) -> CredentialPlugins:
-    callers = Callers(server, server)
+    callers = Callers(server, Tokens() if server else None)
     clock = virtual_loop().clock
     deps = PluginDeps(scripts, clock, callers, bin_dir=Path("/bin"), environment={"A": "1"})
     return CredentialPlugins(providers or (provider(),), deps)

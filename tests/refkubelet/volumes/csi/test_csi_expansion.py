@@ -13,6 +13,7 @@ from csi_world import DRIVER, HANDLE, CsiWorld, claimed, csi_world, web
 from lightkube.models.core_v1 import PersistentVolumeClaim
 
 from fakecri.csi import FakeCsiDriver
+from refkubelet.api.kinds import CLAIMS
 from refkubelet.volumes.claims import ClaimedVolume
 from refkubelet.volumes.csi.expansion import (
     Expansion,
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.virtual_time
 
 EXPAND = "EXPAND_VOLUME"
 METHOD = "NodeExpandVolume"
-CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+CLAIMS_PATH = "/api/v1/namespaces/default/persistentvolumeclaims"
 PENDING = {"storage": "NodeResizePending"}
 TWO = {"storage": "2Gi"}
 
@@ -96,9 +97,11 @@ async def growing(world: CsiWorld, **status: Any) -> ClaimedVolume:
     """A claim at the API server that shall have 2Gi, as a pod has it; `status`: another one."""
     body = claim().to_dict()
     del body["metadata"]["resourceVersion"]
-    await world.request("POST", CLAIMS, body)
-    await world.client.patch_claim_status("default", "data", {"status": status or GROWING})
-    return replace(claimed(capacity=TWO), claim=await world.client.get_claim("default", "data"))
+    await world.request("POST", CLAIMS_PATH, body)
+    await world.client.patch(
+        CLAIMS, "data", {"status": status or GROWING}, "default", subresource="status"
+    )
+    return replace(claimed(capacity=TWO), claim=await world.client.get(CLAIMS, "data", "default"))
 
 
 def driver() -> FakeCsiDriver:
@@ -106,7 +109,7 @@ def driver() -> FakeCsiDriver:
 
 
 async def size(world: CsiWorld) -> str:
-    found = await world.client.get_claim("default", "data")
+    found = await world.client.get(CLAIMS, "data", "default")
     assert found.status is not None
     return str((found.status.capacity or {})["storage"])
 
@@ -220,8 +223,10 @@ async def test_a_claim_without_a_size_is_left_alone_while_in_use_NODE_222(tmp_pa
         world.volumes.expand(web(), grows)
         await world.clock.sleep(60)
         assert world.driver.methods(METHOD) == []
-        await world.client.patch_claim_status("default", "data", {"status": GROWING})
-        known = await world.client.get_claim("default", "data")
+        await world.client.patch(
+            CLAIMS, "data", {"status": GROWING}, "default", subresource="status"
+        )
+        known = await world.client.get(CLAIMS, "data", "default")
         world.volumes.expand(web(), replace(grows, claim=known))
         await world.clock.sleep(60)
         assert await size(world) == "2Gi"
@@ -235,8 +240,10 @@ async def test_a_success_forgets_the_failures_before_NODE_222(tmp_path: Path) ->
         await world.clock.sleep(10)
         three = {"storage": "3Gi"}
         status = {"allocatedResources": three, "allocatedResourceStatuses": PENDING}
-        await world.client.patch_claim_status("default", "data", {"status": status})
-        known = await world.client.get_claim("default", "data")
+        await world.client.patch(
+            CLAIMS, "data", {"status": status}, "default", subresource="status"
+        )
+        known = await world.client.get(CLAIMS, "data", "default")
         world.driver.fails(METHOD, "no", times=1)
         world.volumes.expand(web(), replace(claimed(capacity=three), claim=known))
         await world.clock.sleep(10)
@@ -258,7 +265,7 @@ async def test_a_claim_that_cannot_be_written_is_tried_again_NODE_222(tmp_path: 
     async with csi_world(tmp_path, driver()) as world:
         await world.set_up(web(), claimed())
         grows = await growing(world)
-        path = f"{CLAIMS}/data/status"
+        path = f"{CLAIMS_PATH}/data/status"
         with world.api.fails("PATCH", path):
             world.volumes.expand(web(), grows)
             await world.clock.sleep(0.2)
@@ -283,7 +290,7 @@ async def test_an_end_that_cannot_be_written_says_so_NODE_222(
         await world.set_up(web(), claimed())
         grows = await growing(world, **status)
         world.driver.on_call = lambda call: (
-            world.api.fails("PATCH", CLAIMS) if call.method == METHOD else None
+            world.api.fails("PATCH", CLAIMS_PATH) if call.method == METHOD else None
         )
         world.volumes.expand(web(), grows)
         await world.clock.sleep(0.2)

@@ -11,6 +11,7 @@ import pytest
 from csi_world import DRIVER, NODE, CsiWorld, csi_world
 
 from fakecri.csi import FakeCsiDriver
+from refkubelet.api.kinds import NODES
 from refkubelet.volumes.csi.drivers import DriverRefused
 from refkubelet.volumes.csi.node_objects import NODE_IDS
 
@@ -79,7 +80,7 @@ async def test_drivers_that_register_at_once_are_all_there_NODE_216(tmp_path: Pa
         path = str(world.socket)
         await asyncio.gather(*(world.drivers.register(n, path, ("1.0.0",)) for n in "abc"))
         assert sorted(await names(world)) == ["a", "b", "c", DRIVER]
-        found = await world.client.get_node(NODE)
+        found = await world.client.get(NODES, NODE)
         assert found.metadata is not None
         assert found.metadata.annotations is not None
         assert json.loads(found.metadata.annotations[NODE_IDS]).keys() == {"a", "b", "c", DRIVER}
@@ -118,7 +119,7 @@ async def test_a_driver_that_does_not_fit_is_not_used_NODE_216(
 ) -> None:
     async with csi_world(tmp_path, driver, registered=False) as world:
         labels = {"metadata": {"labels": {"kubernetes.io/os": "linux"}}}
-        await world.client.patch_node_status(NODE, labels)
+        await world.client.patch(NODES, NODE, labels, subresource="status")
         with pytest.raises(DriverRefused, match=wanted):
             await world.register()
         assert await names(world) == []

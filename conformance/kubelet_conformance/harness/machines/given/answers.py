@@ -37,15 +37,12 @@ class Kernel(Protocol):
 
     def statfs(self, path: str) -> bytes | None:
         """The structure that statfs fills in; None: what the kernel says. Raises OSError."""
-        ...
 
     def has_process(self, pid: int) -> bool:
         """Whether a process of that number is in its cgroups."""
-        ...
 
     def kill(self, pid: int) -> None:
         """End that process of its cgroups."""
-        ...
 
 
 class CallAnswers:

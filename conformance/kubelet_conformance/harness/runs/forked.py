@@ -1,0 +1,104 @@
+"""Runs cases in processes that are forks of this one: each takes the next case that nobody has
+begun.
+
+The cases, and anything that a test has replaced, are there as they are here. When no further result
+is wanted, the processes are stopped in the middle of a case, and tidy up; none outlives this one.
+Of a process that dies the case that it ran is an error, and the others run the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing  # noqa: TID251  # whole cases run elsewhere, with their whole time
+import signal
+import warnings
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
+from multiprocessing.connection import Connection, wait  # noqa: TID251
+from typing import Any
+
+from kubelet_conformance.harness.runs.case_run import Outcome, Result
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.garbage import collect_less
+from kubelet_conformance.registry import Case
+
+RunCase = Callable[[Case, Choice], Result]
+
+
+def run_forked(
+    prepare: Callable[[], RunCase],
+    wanted: Sequence[tuple[Case, Choice]],
+    count: int,
+    end_within_s: float,
+) -> Generator[tuple[int, Result], None, None]:
+    """Run the cases in `count` processes; yields the place of each in `wanted` and its result, as
+    they end. `prepare`: called in each process, makes what runs its cases; `end_within_s`: real
+    seconds for the cases that are stopped when no further result is wanted."""
+    context = multiprocessing.get_context("fork")
+    begun = context.Value("i", 0)
+    workers: dict[Connection, Any] = {}
+    try:
+        for _ in range(min(count, len(wanted))):
+            results, sender = context.Pipe(duplex=False)
+            work = (prepare, wanted, begun, sender)
+            worker = context.Process(target=_run_next, args=work, daemon=True)
+            with warnings.catch_warnings():
+                # Python 3.12 warns where there are threads, as in workers of pytest-xdist; ours has
+                # no business with what they hold.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                worker.start()
+            sender.close()
+            workers[results] = worker
+        yield from _as_they_end(wanted, list(workers))
+    finally:
+        for results, worker in workers.items():
+            results.close()
+            worker.terminate()  # one that is through has ended already
+        for worker in workers.values():
+            worker.join(end_within_s)
+            worker.kill()
+            worker.join()
+
+
+def _as_they_end(
+    wanted: Sequence[tuple[Case, Choice]], open_ends: list[Connection]
+) -> Generator[tuple[int, Result], None, None]:
+    """Places and results; at the end errors for those that no process has sent."""
+    missing = set(range(len(wanted)))
+    while missing and open_ends:
+        for end in wait(open_ends):
+            assert isinstance(end, Connection)
+            try:
+                place, result = end.recv()
+            except EOFError:
+                open_ends.remove(end)
+                continue
+            missing.discard(place)
+            yield place, replace(result, case=wanted[place][0])
+    for place in sorted(missing):
+        case, choice = wanted[place]
+        why = "the process that ran it has ended; try --jobs 1"
+        yield place, Result(case, Outcome.ERROR, why, seed=choice.seed)
+
+
+def _run_next(
+    prepare: Callable[[], RunCase],
+    wanted: Sequence[tuple[Case, Choice]],
+    begun: Any,
+    results: Connection,
+) -> None:
+    """Run cases until all are begun. `begun`: how many are, shared by the processes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that reports
+    collect_less()
+    try:
+        run = prepare()
+        while True:
+            with begun.get_lock():
+                number = begun.value
+                begun.value += 1
+            if number >= len(wanted):
+                return
+            result = run(*wanted[number])
+            results.send((number, replace(result, case=None)))  # type: ignore[arg-type]  # is code
+    except (BrokenPipeError, KeyboardInterrupt, asyncio.CancelledError):
+        return

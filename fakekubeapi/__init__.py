@@ -43,3 +43,16 @@ else:  # `fakekubeapi --help` answers at once
             "verbs.dispatch": "Response",
         },
     )
+
+__all__ = [
+    "ApiUnreachable",
+    "CertificateAuthority",
+    "FakeApi",
+    "Fault",
+    "RequestRecord",
+    "Response",
+    "ServerOptions",
+    "StatusError",
+    "User",
+    "api_latency",
+]

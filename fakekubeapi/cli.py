@@ -97,6 +97,12 @@ def _parser() -> argparse.ArgumentParser:
     _add_objects(serve)
     add_flags(serve)
     serve.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="tell of each request, with the status of its answer and why it was refused",
+    )
+    serve.add_argument(
         "--clock-page",
         metavar="FILE",
         help="live in the time of this clock page, with the programs and fakes that name it, too "
@@ -162,7 +168,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     a signal, 2 for a mistake in the command line or its surroundings."""
     options = _parser().parse_args(argv)
     import asyncio  # here, not above: `fakekubeapi --help` shall not wait for it
+    import logging
 
+    if options.verbose:
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     try:
         host, port = parse_listen(options.listen)
         with asyncio.Runner(loop_factory=_loop_factory(options.clock_page)) as runner:

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from aiohttp import web
+from aiohttp.abc import AbstractAccessLogger
 from aiohttp.http_exceptions import HttpProcessingError
 
 from fakekubeapi.access import User
@@ -39,6 +40,8 @@ COMPACT_PATH: Final = "/fakekubeapi/compact"
 OPENAPI_V2: Final = "/openapi/v2"
 _MAX_BODY_BYTES: Final = 3 * 1024 * 1024
 _SHUTDOWN_S: Final = 0.5
+log = logging.getLogger("fakekubeapi.requests")
+"""What clients asked, at level INFO."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,30 @@ class HttpServer:
         traceback: TracebackType | None,
     ) -> None:
         await self.close()
+
+
+class _Refusal(web.Response):
+    """An answer that is a `metav1.Status`. `why`: its message, in one line."""
+
+    def __init__(self, status_object: dict[str, Any], form: Format, status: int) -> None:
+        body = form.encode(status_object)
+        super().__init__(status=status, body=body, content_type=form.content_type)
+        self.why = " ".join(status_object.get("message", "").split())
+
+
+class RequestLog(AbstractAccessLogger):
+    """A line for each request: what was asked, the status of the answer, and why it was refused."""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether anybody reads it."""
+        return self.logger.isEnabledFor(logging.INFO)
+
+    def log(self, request: web.BaseRequest, response: web.StreamResponse, time: float) -> None:
+        """Tell of a request that was answered, or was a watch and has ended."""
+        why = f": {response.why}" if isinstance(response, _Refusal) else ""
+        asked = f"{request.method} {request.path_qs}"
+        self.logger.info("%s -> %d%s (%.3f s)", asked, response.status, why, time)
 
 
 async def serve(
@@ -94,7 +121,8 @@ async def serve(
     # auto_decompress: as in a kube-apiserver, Content-Encoding is ignored; bodies are read as sent.
     runner = web.AppRunner(
         app,
-        access_log=None,
+        access_log=log,
+        access_log_class=RequestLog,
         auto_decompress=False,
         handler_cancellation=True,
         lingering_time=_SHUTDOWN_S,
@@ -155,7 +183,9 @@ async def _handle(api: FakeApi, relay: Relay, request: web.Request) -> web.Strea
         reshape = shape if response.ok else _unchanged
         if response.events is not None:
             return await _stream(request, response, reshape, form)
-        body = form.encode(reshape(response.body))
+        if not response.ok:
+            return _Refusal(response.body, form, response.status)
+        body = form.encode(shape(response.body))
         return web.Response(status=response.status, body=body, content_type=form.content_type)
     except ApiUnreachable:
         return _cut(request)
@@ -182,9 +212,7 @@ def _refused(api: FakeApi, request: web.Request, error: StatusError) -> web.Resp
         # kubectl looks here for the types of kinds that it has not found elsewhere, and shows text.
         return web.Response(status=406, text=f"fakekubeapi does not have this kind: {NOT_HERE}")
     chosen = format_of_refusals(request.headers.get("Accept", ""))
-    form = formats(api.schema)[chosen.format]
-    body = form.encode(error.body())
-    return web.Response(status=error.code, body=body, content_type=form.content_type)
+    return _Refusal(error.body(), formats(api.schema)[chosen.format], error.code)
 
 
 def _shape(asked: Asked, form: str) -> Callable[[dict[str, Any]], dict[str, Any]]:

@@ -27,10 +27,11 @@ def tells_arguments(*also: str) -> Callable[[F], F]:
     """
 
     def told(function: F) -> F:
-        parameters = inspect.signature(function).parameters.values()
-        own = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-        of_object = own[:1] == ["self"]
-        takes = dict.fromkeys([*own[of_object:], *also])
+        parameters = inspect.signature(function).parameters
+        of_object = next(iter(parameters), "") == "self"
+        by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        own = [p.name for p in parameters.values() if p.kind in by_name and p.name != "self"]
+        takes = dict.fromkeys([*own, *also])
 
         @wraps(function)
         def checked(*args: Any, **given: Any) -> Any:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from kubelet_conformance.ci.options import OPTIONS
+from kubelet_conformance.packaged import BROUGHT, copy_out, missing
 from kubelet_conformance.registry import Level, Selection, SelectionError, select
-from kubelet_conformance.scenarios.files import SUFFIXES, in_files, named_files
+from kubelet_conformance.scenarios.files import SUFFIXES, in_files, named_cases, named_files
 from kubelet_conformance.sources import all_cases, written_names
 from kubeobjects.strict.errors import did_you_mean
 from simclock.distribution import add_version, not_installed
@@ -31,7 +32,9 @@ examples:
   kubelet-conformance run --kubelet refkubelet-process --runtime containerd --containerd-version 2.1
   kubelet-conformance run --kubelet /usr/bin/kubelet --runtime fake --time jump
   kubelet-conformance run my-bug.yaml              a scenario, see docs/scenarios.md
-  kubelet-conformance run --area bugs              the scenarios of this package
+  kubelet-conformance run 104648                   a case, bug or story by its ID, as --id 104648
+  kubelet-conformance run --area bugs              the scenarios of this package; --area stories
+  kubelet-conformance copy fixtures                its files, here: fixtures/bugs/104648.yaml ...
   kubelet-conformance run --results run.json       for: kubelet-conformance report run.json
   kubelet-conformance explain LIFE-143             a rule, its functions, the cases that hold it
   kubelet-conformance explain stop-minimum         a case, and its rules
@@ -87,7 +90,7 @@ def _main(arguments: Sequence[str] | None) -> int:
     if words[:1] == ["run"] and not {"-h", "--help"} & set(words):
         return run(words[1:])
     options = command_line().parse_args(words)
-    do = {"list": list_cases, "explain": explain, "completion": print_completion}
+    do = {"list": list_cases, "explain": explain, "copy": copy, "completion": print_completion}
     return do[options.command](options)
 
 
@@ -117,6 +120,11 @@ def command_line() -> argparse.ArgumentParser:
         nargs="+",
         metavar="NAME",
         help="a rule (LIFE-143), a clause (LIFE-143.2), a case, or words to look for (liveness)",
+    )
+    copying = commands.add_parser("copy", help="copy the package's fixtures or examples here")
+    copying.add_argument("what", choices=BROUGHT)
+    copying.add_argument(
+        "directory", nargs="?", type=Path, metavar="DIR", help="a new one (default: ./WHAT)"
     )
     completing = commands.add_parser("completion", help="print completion for a shell")
     completing.add_argument("shell", choices=["bash", "zsh", "tcsh"])
@@ -157,7 +165,9 @@ def _add_run(commands: Any) -> None:
         metavar="VERSION",
         help="of the kubelet, if it does not tell: 1.30.3",
     )
-    running.add_argument("files", nargs="*", metavar="FILE", help="scenarios and modules of cases")
+    running.add_argument(
+        "files", nargs="*", metavar="FILE", help="scenarios and modules of cases; IDs"
+    )
 
 
 def _add_pace(running: argparse.ArgumentParser) -> None:
@@ -191,6 +201,21 @@ def explain(options: argparse.Namespace) -> int:
     except UnknownName as problem:
         print(f"kubelet-conformance: {problem}", file=sys.stderr)
         return EXIT_OPTIONS
+    return 0
+
+
+def copy(options: argparse.Namespace) -> int:
+    """Copy fixtures or examples out of the package."""
+    target = options.directory or Path(options.what)
+    try:
+        copy_out(options.what, target)
+    except FileExistsError:
+        print(f"kubelet-conformance: copy: {target} is there already", file=sys.stderr)
+        return EXIT_OPTIONS
+    except OSError as error:
+        print(f"kubelet-conformance: copy: {target}: {error.strerror}", file=sys.stderr)
+        return EXIT_OPTIONS
+    print(f"{options.what} of the package are in {target}")
     return 0
 
 
@@ -273,6 +298,9 @@ def run(words: Sequence[str]) -> int:
             error = ModuleNotFoundError(name=name)
             print(f"kubelet-conformance: {not_installed(error, 'conformance')}", file=sys.stderr)
             return 2
+    ids = named_cases(words)
+    words = [word for word in words if word not in ids]
+    words += [word for name in ids for word in ("--id", name)]
     named = named_files(words)
     if problem := _wrong_words(words, with_files=bool(named)):
         print(f"kubelet-conformance: {problem}", file=sys.stderr)
@@ -331,14 +359,9 @@ def _values(words: Sequence[str], name: str) -> Iterator[str]:
 
 def _wrong_files(files: Sequence[Path]) -> str:
     """What is wrong with these files, a line for each mistake; "" when nothing is."""
-    missing = [f"kubelet-conformance: {file}: no such file" for file in files if not file.exists()]
-    empty = [
-        f"kubelet-conformance: {file}: a directory without scenarios (*.yaml)"
-        for file in files
-        if file.is_dir()
-    ]
-    if missing or empty:
-        return "\n".join([*missing, *empty])
+    empty = [f"{file}: a directory without scenarios (*.yaml)" for file in files if file.is_dir()]
+    if wrong := [*missing(files), *empty]:
+        return "\n".join(f"kubelet-conformance: {line}" for line in wrong)
     scenarios = [file for file in files if file.suffix in SUFFIXES]
     if not scenarios:
         return ""

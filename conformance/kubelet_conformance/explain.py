@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
+from kubelet_conformance.packaged import STORIES
 from kubelet_conformance.registry import RULE, Case
 from kubelet_conformance.rule_places import Place, closest, home_of, product_places
 from kubelet_conformance.rule_texts import MARKS, RuleText
@@ -101,7 +102,8 @@ def _answer_lines(answers: Sequence[Thing], question: Sequence[str]) -> Iterator
             yield f"{thing.id} ({thing.level})  docs/{thing.anchor}"
             text = clause_about(thing, question)
         elif isinstance(thing, Case):
-            yield f"{thing.area}/{thing.id}"
+            page = f"  docs/stories/{thing.id}.md" if thing.area == STORIES else ""
+            yield f"{thing.area}/{thing.id}{page}"
             text = thing.title
         else:
             yield _named(thing)

@@ -12,8 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from kubelet_conformance.packaged import SCENARIOS, shipped
 from kubelet_conformance.registry import REGISTRY, Case, CaseNames, Selection, load_cases
-from kubelet_conformance.scenarios.files import AREA, SUFFIXES, shipped
+from kubelet_conformance.scenarios.files import SUFFIXES
 
 PACKAGE: Final = Path(__file__).parent
 WRITTEN_ID: Final = re.compile(r'\bconformance\(\s*id="([a-z0-9-]+)"')
@@ -78,7 +79,7 @@ def written_names() -> CaseNames:
     texts += [path.read_text() for path in shipped()]
     return CaseNames(
         ids=frozenset(ids | {path.stem for path in shipped()}),
-        areas=frozenset({AREA, *folders} - {"__pycache__"}),
+        areas=frozenset({*SCENARIOS, *folders} - {"__pycache__"}),
         rules=frozenset(rule for text in texts for rule in WRITTEN_RULE.findall(text)),
     )
 
@@ -90,11 +91,13 @@ def with_fixtures(places: Sequence[str], selection: Selection, cases: Path) -> l
     case_places = list(places)
     if case_places != [str(cases)]:
         return case_places
-    files = {path.stem: str(path) for path in shipped()}
-    chosen = [files[name] for name in selection.ids if name in files]
-    if AREA in selection.areas:
-        chosen = list(files.values())
-    only = set(selection.areas) <= {AREA} and set(selection.ids) <= set(files)
+    files = {path.stem: path for path in shipped()}
+    chosen = [
+        str(path)
+        for name, path in files.items()
+        if name in selection.ids or path.parent.name in selection.areas
+    ]
+    only = set(selection.areas) <= set(SCENARIOS) and set(selection.ids) <= set(files)
     if chosen and only:
         return chosen
     case_ids = [name for name in selection.ids if name not in files]

@@ -1,4 +1,4 @@
-"""Rules, cases and functions by the words of a question: `explain liveness`. The best first."""
+"""Stories, rules, cases and functions by the words of a question, the best first."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Final
 
+from kubelet_conformance.packaged import STORIES
 from kubelet_conformance.registry import Case
 from kubelet_conformance.rule_places import Place, product_definitions
 from kubelet_conformance.rule_texts import RuleText
 
 MOST: Final = 10
 """So many answers at most."""
+STORY_COUNTS: Final = 2.5
+"""The best story, which answers a question from its beginning, counts so many times as much."""
 NAME_COUNTS: Final = 3
 """A word in a name counts as much as this many in a text."""
 CITING_CASES: Final = 3
@@ -69,6 +72,9 @@ def found_by(
     functions = [place for place in product_definitions(stems) if place.is_function and place.first]
     things: list[Thing] = [*rules.values(), *cases, *functions]
     scores = _scores(stems, [_said(thing) for thing in things])
+    stories = [i for i, t in enumerate(things) if isinstance(t, Case) and t.area == STORIES]
+    if stories:
+        scores[max(stories, key=lambda i: scores[i])] *= STORY_COUNTS
     of_rule: dict[str, list[float]] = {rule: [] for rule in rules}
     for case, score in zip(cases, scores[len(rules) :], strict=False):
         for rule in {cited.partition(".")[0] for cited in case.rules} & of_rule.keys():

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from fakecri.control.answers import ClockRow
 from fakecri.control.bodies import (
     ACTIONS,
     Advance,
@@ -252,7 +253,7 @@ class Control:
         await self._loop.advance(duration_s)
         return Response(self._clock_row())
 
-    def _clock_row(self) -> dict[str, Any]:
+    def _clock_row(self) -> ClockRow:
         """The time of the target. `mode`: `real`, or `manual` for a clock that stands still until
         it is advanced."""
         clock = self.target.clock

@@ -7,9 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
+from msgspec.json import schema_components
+
+from fakecri.control.answers import of_action
 from fakecri.control.bodies import ACTIONS
 from fakecri.control.routes import Route
-from kubeobjects.strict.json_schema import schemas
+from kubeobjects.strict.json_schema import as_json, schemas
 from kubeobjects.strict.reader import Strict
 from simclock.distribution import own_version
 
@@ -29,9 +32,12 @@ def openapi(routes: Iterable[Route]) -> dict[str, Any]:
     ordered = sorted(shapes, key=lambda shape: shape.__name__)
     references, defined = schemas(ordered, _REF)
     by_shape = dict(zip(ordered, references, strict=True))
+    answers, of_answers = as_json(
+        *schema_components([route.answer for route in routes], ref_template=_REF)
+    )
     paths: dict[str, Any] = {}
-    for route in routes:
-        operation = _operation(route, by_shape, defined)
+    for route, answer in zip(routes, answers, strict=True):
+        operation = _operation(route, by_shape, defined, answer)
         paths.setdefault(route.path, {})[route.method.lower()] = operation
     error = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
     return {
@@ -43,7 +49,7 @@ def openapi(routes: Iterable[Route]) -> dict[str, Any]:
         },
         "servers": [{"url": "http://fakecri"}],
         "paths": paths,
-        "components": {"schemas": {**defined, "Error": error}},
+        "components": {"schemas": {**defined, **of_answers, "Error": error}},
     }
 
 
@@ -55,14 +61,20 @@ def _by_verb(route: Route) -> Iterator[Route]:
     for verb, shape in ACTIONS.items():
         summary = (shape.__doc__ or "").rstrip(".")
         path = route.path.replace("{verb}", verb)
-        yield replace(route, path=path, summary=summary, body=shape, body_required=False)
+        answer = of_action(verb)
+        yield replace(
+            route, path=path, summary=summary, body=shape, body_required=False, answer=answer
+        )
 
 
 def _operation(
-    route: Route, by_shape: dict[type[Strict], dict[str, Any]], defined: dict[str, Any]
+    route: Route,
+    by_shape: dict[type[Strict], dict[str, Any]],
+    defined: dict[str, Any],
+    answer_schema: dict[str, Any],
 ) -> dict[str, Any]:
     answer: dict[str, Any] = {
-        "application/x-ndjson" if route.lines else "application/json": {"schema": {}}
+        "application/x-ndjson" if route.lines else "application/json": {"schema": answer_schema}
     }
     status = "201" if route.made else "200"
     error = {"application/json": {"schema": {"$ref": _REF.format(name="Error")}}}

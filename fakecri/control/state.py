@@ -1,12 +1,10 @@
-"""What is in a running fake or proxy, as plain data for JSON. It only reads.
-
-Instants are RFC 3339 with nanoseconds, None for what has not happened.
-"""
+"""What is in a running fake or proxy, as plain data for JSON. It only reads."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from fakecri.control.answers import ContainerRow, NodeRow, RuleRow, SandboxRow, World
 from fakecri.core.objects import Container, Sandbox
 from fakecri.fake import FakeCRI
 from fakecri.machine.node import FakeNode
@@ -15,7 +13,7 @@ from fakecri.rules.faults import Rule
 from simclock import format_rfc3339
 
 
-def state_of(cri: FakeCRI) -> dict[str, Any]:
+def state_of(cri: FakeCRI) -> World:
     """The runtime, the node, the sandboxes, the containers and the images of a fake."""
     return {
         "runtime": {"up": not cri.is_down, "network": cri.core.network.ready},
@@ -29,7 +27,7 @@ def state_of(cri: FakeCRI) -> dict[str, Any]:
     }
 
 
-def container_row(container: Container) -> dict[str, Any]:
+def container_row(container: Container) -> ContainerRow:
     """One container. `exit_code` means something only after its end."""
     pod = container.pod
     return {
@@ -52,7 +50,7 @@ def container_row(container: Container) -> dict[str, Any]:
     }
 
 
-def sandbox_row(sandbox: Sandbox) -> dict[str, Any]:
+def sandbox_row(sandbox: Sandbox) -> SandboxRow:
     """One sandbox."""
     meta = sandbox.config.metadata
     return {
@@ -68,7 +66,7 @@ def sandbox_row(sandbox: Sandbox) -> dict[str, Any]:
     }
 
 
-def node_row(node: FakeNode) -> dict[str, Any]:
+def node_row(node: FakeNode) -> NodeRow:
     """The machine: its size, what others than the containers use of it, and what is left."""
     memory = node.memory()
     pids = node.pids()
@@ -97,7 +95,7 @@ def node_row(node: FakeNode) -> dict[str, Any]:
     }
 
 
-def rule_row(number: int, rule: Rule) -> dict[str, Any]:
+def rule_row(number: int, rule: Rule) -> RuleRow:
     """One rule. `left`: how often it can still act; None: it does not run out."""
     return {
         "id": number,

@@ -29,9 +29,16 @@ def schemas(
         for word, names in (("oneOf", kind.exactly_one), ("anyOf", kind.at_least_one)):
             if names:
                 definitions[kind.__name__][word] = [{"required": [name]} for name in names]
-    # Through JSON, since defaults are still Python's.
+    return as_json(references, definitions)
+
+
+def as_json(
+    references: Sequence[dict[str, Any]], definitions: dict[str, Any]
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """What msgspec makes of types, as JSON: defaults are Python's in it, docstrings are indented by
+    Python before 3.13."""
     found: Any = msgspec.json.decode(msgspec.json.encode((list(references), definitions)))
-    for definition in found[1].values():  # a docstring, indented by Python before 3.13
+    for definition in found[1].values():
         if "description" in definition:
             definition["description"] = cleandoc(definition["description"])
     return found[0], found[1]

@@ -11,6 +11,7 @@ What must never happen here: a wait; an exception for any file; the same bytes p
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
@@ -47,7 +48,8 @@ class ManifestFiles:
 
     def read(self, file: str) -> Pod | None:
         """The pod of one file, or None with the reason in `errors`. Directories and special files
-        give None without a reason (SRC-003)."""
+        give None without a reason (SRC-003), as does a file that is gone by now: editors and
+        `sed -i` make such files. A link to nothing has one."""
         try:
             data = read_whole(file, MAX_BYTES, follow_links=True)
         except (IsADirectoryError, NotRegularError):
@@ -57,6 +59,9 @@ class ManifestFiles:
             self.complain(file, TOO_LARGE)
             return None
         except OSError as e:
+            if isinstance(e, FileNotFoundError) and not os.path.lexists(file):
+                self.forget(file)
+                return None
             self.complain(file, (e.strerror or str(e)).lower())
             return None
         parsed = self._known.get(file)

@@ -153,6 +153,34 @@ def test_names_come_before_words(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+STORIES = re.findall(
+    r"^\| \[([^]]+)\]\(([\w-]+)\.md\)", (ROOT / "docs/stories/index.md").read_text(), re.M
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "story"),
+    [
+        *((f"what happens when {question}", story) for question, story in STORIES),
+        ("liveness", "liveness-probe-fails"),
+        ("why was my static pod refused", "static-pod-refused"),
+        ("why does my static pod not come back", "static-pod-does-not-come-back"),
+    ],
+)
+def test_a_question_that_a_story_answers_leads_to_it_first(
+    question: str, story: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, said = explain(question, capsys)
+    assert said.splitlines()[0] == f"stories/{story}  docs/stories/{story}.md"
+
+
+def test_why_a_pod_was_refused_leads_to_the_rules_of_it_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, said = explain("why was my static pod refused", capsys)
+    assert {"LIFE-225", "SRC-005", "SRC-036"} <= set(re.findall(r"^[A-Z]+-\d+", said, re.M))
+
+
 def test_no_mark_and_no_lone_dash_is_left_in_the_text_of_a_rule() -> None:
     for rule in all_rules().values():
         for part in (rule.text, *rule.clauses().values()):

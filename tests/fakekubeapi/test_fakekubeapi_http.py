@@ -198,3 +198,27 @@ async def test_what_is_no_request_is_answered_and_not_told(
         assert b" 400 Bad Request" in await reader.read()
         writer.close()
     assert caplog.records == []
+
+
+async def test_requests_and_why_they_were_refused_are_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "fakekubeapi.requests")
+    async with await serve(FakeApi()) as server, aiohttp.ClientSession(server.url) as http:
+        await http.post(PODS, json=pod())
+        await http.get(f"{PODS}/no", params={"pretty": "true"})
+        await http.get("/api/v1/pods", headers={"Accept": "text/html"})
+        await http.get("/api/v1/nodes/no/proxy/pods")
+    said = [line.rpartition(" (")[0] for line in caplog.messages]
+    assert said[:2] == [
+        f"POST {PODS} -> 201",
+        f'GET {PODS}/no?pretty=true -> 404: pods "no" not found',
+    ]
+    assert said[2].startswith("GET /api/v1/pods -> 406: 406: Not Acceptable Available")
+    assert said[3] == 'GET /api/v1/nodes/no/proxy/pods -> 404: nodes "no" not found'
+
+
+async def test_without_a_reader_nothing_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async with await serve(FakeApi()) as server, aiohttp.ClientSession(server.url) as http:
+        await http.get(f"{PODS}/no")
+    assert caplog.messages == []

@@ -178,3 +178,20 @@ def test_a_plain_install_brings_what_it_needs_and_no_extra() -> None:
     assert plain.isdisjoint({"lightkube", "pytest", "rich", "prometheus-client", "cryptography"})
     assert {"pytest", "pytest-asyncio", "time-machine"} <= brought(["pytest"])
     assert {"lightkube", "httpx2", "mfusepy", "pytest", "rich"} <= brought(["conformance"])
+
+
+def test_pages_with_tests_lead_to_the_lines_that_keep_pytest_asyncio_from_warning() -> None:
+    """Pages of a folder have them on the page that leads there."""
+    line = "asyncio_default_fixture_loop_scope = function"
+    having = {str(page.relative_to(ROOT)) for page in pages() if line in page.read_text()}
+    assert {"docs/fakecri.md", "docs/fakekubeapi.md"} <= having
+    lacking = [
+        name
+        for name, (block, words) in RUN.items()
+        if (block.language == "python" and "pytest" in words)
+        and name not in having
+        and not name.startswith("docs/fakecri/")
+        and "(fakecri.md)" not in (text := (ROOT / name).read_text())
+        and "(../fakecri.md)" not in text
+    ]
+    assert lacking == []

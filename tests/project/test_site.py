@@ -79,6 +79,34 @@ def test_a_list_has_an_empty_line_before_it(page: Path) -> None:
     assert lists == []
 
 
+def test_fixtures_and_examples_have_pages_that_links_lead_to() -> None:
+    made = dict(source_pages.file_pages())
+    for top in source_pages.SHOWN_FILES:
+        for file in (ROOT / top).rglob("*"):
+            if file.suffix != ".md" and "__pycache__" not in file.parts:
+                page = source_pages.file_page(str(file.relative_to(ROOT)))
+                assert page in made
+                assert file.is_dir() or file.read_text() in made[page]
+    lists = [page for page in made if page.endswith("/index.md")]
+    for page in lists:
+        links = re.findall(r"\]\(([^)]+)\)", made[page])
+        assert links
+        here = page.removesuffix("index.md")
+        assert [link for link in links if here + link not in made] == []
+    assert "kubelet-conformance run --id 104648" in made["files/fixtures/bugs/104648.yaml.md"]
+
+
+def test_a_link_to_a_fixture_leads_to_its_page() -> None:
+    pytest.importorskip("mkdocs", reason="the hook is mkdocs's, which `tox -e docs` brings")
+    import docs_hooks
+
+    found = docs_hooks.OUTSIDE.match("[104648](../fixtures/bugs/104648.yaml)")
+    assert found is not None
+    assert docs_hooks._outside(found, "kubelets.md") == (
+        "[104648](files/fixtures/bugs/104648.yaml.md)"
+    )
+
+
 PICTURE = re.compile(
     r'<picture>\n<source media="\(prefers-color-scheme: dark\)" srcset="images/([\w-]+)-dark.png">'
     r'\n<img src="images/([\w-]+)-light.png" alt="[^"]{20,}">\n</picture>'

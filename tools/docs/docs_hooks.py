@@ -116,7 +116,7 @@ def on_post_build(config: Any, **_: Any) -> None:
 
 
 def _outside(match: re.Match[str], source: str) -> str:
-    """A link to a file outside of docs/: to the page with its source, or its text and its path."""
+    """A link to a file outside of docs/: to the page that shows it, or its text and its path."""
     text, target = match[1], match[2]
     path = posixpath.normpath(posixpath.join("docs", posixpath.dirname(source), target))
     if path.startswith("docs/"):
@@ -125,6 +125,8 @@ def _outside(match: re.Match[str], source: str) -> str:
         raise PluginError(f"{source}: the link to {target} leads to nothing")
     if path.endswith(".py") and path.startswith(source_pages.READABLE):
         return f"[{text}]({source_pages.relative(path, source)})"
+    if page := source_pages.file_page(path):
+        return f"[{text}]({posixpath.relpath(page, posixpath.dirname(source) or '.')})"
     return text if path in text else f"{text} (`{path}`)"
 
 
@@ -134,6 +136,7 @@ def on_files(files: Any, config: Any, **_: Any) -> Any:
     for package, what in source_pages.API.items():
         names = [public_names.path(thing) for thing in public_names.offered(package)]
         text = f"# {package}\n\n{what}\n\n" + "\n".join(f"::: {n}\n{OPTIONS}" for n in names)
+        text += "".join(f"\n::: {name}\n" for name in source_pages.BESIDE.get(package, ()))
         files.append(File.generated(config, f"api/{package}.md", content=text))
     for path, text in source_pages.pages():
         files.append(File.generated(config, path, content=text))

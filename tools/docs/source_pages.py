@@ -26,6 +26,29 @@ API: Final = {
     "kubelet_conformance": "What cases are declared with.",
 }
 """Packages with one page of what their `__all__` names."""
+_HARNESS: Final = "kubelet_conformance.harness"
+_PARTS: Final = ("api", "kubelet", "runtime", "machine", "cgroups", "plugins", "storage", "logins")
+BESIDE: Final = {
+    "kubelet_conformance": (
+        f"{_HARNESS}.node.node.Node",
+        *(f"{_HARNESS}.node.{part}.Node{part.capitalize()}" for part in _PARTS),
+        *(f"{_HARNESS}.{module}" for module in ("manifests", "workload", "expect", "limits")),
+    ),
+    "fakekubeapi": (
+        "fakekubeapi.httpx_transport.InProcessTransport",
+        "fakekubeapi.kubelets.options.KubeletOptions",
+    ),
+    "fakecri": (
+        "fakecri.proxy.RecordingProxy",
+        "fakecri.cgroupfs.filesystem.CgroupFS",
+        "fakecri.deviceplugin.plugin.FakeDevicePlugin",
+        "fakecri.deviceplugin.in_process.InProcessPlugins",
+    ),
+}
+"""What a page of such a package shows beside: what users import from its modules."""
+SHOWN_FILES: Final = ("fixtures", "examples")
+"""Directories whose files have pages, so that who has the site alone can read them."""
+LANGUAGES: Final = {".yaml": "yaml", ".yml": "yaml", ".py": "python", ".sh": "sh", ".md": ""}
 NAMED: Final = re.compile(rf"(?<!\[)`((?:{'|'.join(READABLE)})/[\w/]+\.py)(?:: ([\w.]+))?`")
 """A module, or a function of one, as the pages write it."""
 NO_LINKS: Final = re.compile(r"</?(?:pre|code|a|h\d)\b")
@@ -133,8 +156,53 @@ def defined_in(path: str) -> frozenset[str]:
     return frozenset(place.name for _, place in definitions(path, tree))
 
 
+def file_page(path: str) -> str:
+    """The page of a file or of a directory of `SHOWN_FILES`; "" for others.
+
+    >>> file_page("fixtures/bugs/104648.yaml"), file_page("fixtures/bugs"), file_page("tox.ini")
+    ('files/fixtures/bugs/104648.yaml.md', 'files/fixtures/bugs/index.md', '')
+    """
+    if path.partition("/")[0] not in SHOWN_FILES or path.endswith(".md"):
+        return ""
+    return f"files/{path}/index.md" if (ROOT / path).is_dir() else f"files/{path}.md"
+
+
+def file_pages() -> Iterator[tuple[str, str]]:
+    """The pages of files by their paths, with their texts. The search leaves them out."""
+    for top in SHOWN_FILES:
+        for path in sorted([ROOT / top, *(ROOT / top).rglob("*")]):
+            name = str(path.relative_to(ROOT))
+            known = path.is_dir() or path.suffix in LANGUAGES
+            if known and "__pycache__" not in name and (page := file_page(name)):
+                text = _list_of(path) if path.is_dir() else _text_of(path)
+                yield page, f"---\nsearch: {{exclude: true}}\n---\n# {name}\n\n{text}"
+
+
+def _list_of(directory: Path) -> str:
+    """What is in a directory, each a link to its page."""
+    inside = (file for file in sorted(directory.iterdir()) if file.name != "__pycache__")
+    links = [
+        f"- [{file.name}]({file.name}{'/index' if file.is_dir() else ''}.md)"
+        for file in inside
+        if file.suffix != ".md"
+    ]
+    return "\n".join(links) + "\n"
+
+
+def _text_of(file: Path) -> str:
+    """A file, and how one comes by it."""
+    top = file.relative_to(ROOT).parts[0]
+    ways = [f"`kubelet-conformance copy {top}` copies it out of the package."]
+    if file.parent.name in ("bugs", "stories"):
+        run = f"kubelet-conformance run --id {file.stem}"
+        ways.append(f"`{run}` plays it, `{run} --kubelet PATH --time jump` on a kubelet of yours.")
+    text = file.read_text()
+    return f"{' '.join(ways)}\n\n````{LANGUAGES[file.suffix]}\n{text}````\n"
+
+
 def pages() -> Iterator[tuple[str, str]]:
     """Each page by its path, with its text."""
+    yield from file_pages()
     for package in READABLE:
         for file in sorted((ROOT / package).rglob("*.py")):
             path = str(file.relative_to(ROOT))

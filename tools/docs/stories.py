@@ -11,15 +11,17 @@ the scenario ends a scene, which has a place on the page between two markers:
     <!-- end: MARK -->
 
 refkubelet plays the scenario on the fake runtime in virtual time. Between the markers goes what was
-seen in the scene (steps of the scenario, CRI calls, probes, events, pod statuses), and which
-functions of refkubelet ran in it, in the order of their first call: those whose docstring cites one
-of the RULEs, with its first sentence. A rule that no function cites which ran is an error.
+seen in the scene (steps of the scenario, CRI calls, probes, events, pod statuses, errors in the
+kubelet's log), and which functions of refkubelet ran in it, in the order of their first call: those
+whose docstring cites one of the RULEs, with its first sentence. A rule that no function cites which
+ran is an error. With `times` in the place of rules it is a table of how long probes took.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import logging
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,6 +36,7 @@ from typing import Any, Final
 sys.path.insert(0, str(Path(__file__).parent))  # those beside it, also with PYTHONSAFEPATH
 
 import yaml
+from probe_times import times_table
 from source_pages import page_of
 
 import refkubelet
@@ -50,6 +53,7 @@ from kubelet_conformance.traces.entries import Entry, about
 from kubeobjects.strict.errors import ScriptError
 
 ROOT: Final = Path(__file__).parents[2]
+LOG: Final = logging.getLogger("refkubelet")
 PACKAGE: Final = Path(refkubelet.__file__).parent
 PAGES: Final = ROOT / "docs" / "stories"
 SCENARIOS: Final = ROOT / "fixtures" / "stories"
@@ -66,6 +70,8 @@ LONGEST: Final = 220
 """Characters of a row."""
 SHOWN: Final = 20
 """Lines of what is stale."""
+TIMES: Final = "times"
+"""What a marker says for a table of them."""
 CRI: Final = "CRI: "
 FOLLOWS: Final = ("Created", "Started", "Starting", "Pulling", "NodeAllocatableEnforced")
 """Events that say what a row beside them says."""
@@ -108,15 +114,33 @@ class Function:
         return f"{module}.{self.name}"
 
 
+class Errors(logging.Handler):
+    """The errors that refkubelet logs, each with the time."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(logging.ERROR)
+        self.said: list[tuple[float, str]] = []
+        self._node = node
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record; of paths, which differ from run to run, the name of the file."""
+        message = re.sub(r"(?<=\s)/\S+/", "", record.getMessage())
+        self.said.append((self._node.now_s, f"the kubelet logs: {message}"))
+
+
 @dataclass(slots=True)
 class Scene:
     """What is known of the time between two marks."""
 
     name: str
+    since_s: float
+    till_s: float
     seen: list[tuple[float, str]] = field(default_factory=list)
     """Seconds since the beginning, what happened."""
     ran: list[Function] = field(default_factory=list)
     """The functions with rules, in the order of their first call."""
+    entries: list[Entry] = field(default_factory=list)
+    """The trace of the scene."""
 
 
 @cache
@@ -148,6 +172,7 @@ def scenes_of(file: Path) -> list[Scene]:
     ran: list[Function] = []
     began: list[tuple[float, int]] = []  # of each step: when, and how many functions had run
     running = False
+    logged: list[tuple[float, str]] = []
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
@@ -156,9 +181,14 @@ def scenes_of(file: Path) -> list[Scene]:
             ran.append(called)
 
     async def body(node: Node) -> None:
-        nonlocal running
+        nonlocal running, logged
         running = True
-        await Player(scenario, node, lambda step: began.append((node.now_s, len(ran)))).play()
+        LOG.addHandler(errors := Errors(node))
+        logged = errors.said
+        try:
+            await Player(scenario, node, lambda step: began.append((node.now_s, len(ran)))).play()
+        finally:
+            LOG.removeHandler(errors)
 
     case = replace(case_of(scenario, file), body=body)
     before = sys.getprofile()
@@ -170,7 +200,11 @@ def scenes_of(file: Path) -> list[Scene]:
     if result.outcome is not Outcome.PASSED or result.record is None:
         raise RuntimeError(f"{file}: {result.outcome.value}: {result.detail}")
     seen = [(entry.at_s, told) for entry in result.record.entries if (told := short(words(entry)))]
-    return list(_cut(list(zip(began, steps, strict=True)), seen, ran))
+    seen = sorted([*seen, *logged], key=lambda one: one[0])
+    scenes = list(_cut(list(zip(began, steps, strict=True)), seen, ran))
+    for scene in scenes:
+        scene.entries = [e for e in result.record.entries if scene.since_s < e.at_s <= scene.till_s]
+    return scenes
 
 
 def _cut(
@@ -187,11 +221,19 @@ def _cut(
                 within = [one for one in within if not one[1].startswith("event Node")]
             within.sort(key=lambda one: (round(one[0], 3), " has exited: " not in one[1]))
             called = list(dict.fromkeys(ran[first:number]))
-            yield Scene(step["mark"], [*done, *within], called)
+            yield Scene(step["mark"], since_s, at_s, [*done, *within], called)
             since_s, first, done = at_s, number, []
         elif not step.keys() & set(LOOKS):
-            text = yaml.safe_dump(step, default_flow_style=True, sort_keys=False, width=999)
-            done.append((at_s, f"**`{text.strip()[1:-1]}`**"))
+            done.append((at_s, f"**`{_in_a_line(step)}`**"))
+
+
+def _in_a_line(step: dict[str, Any]) -> str:
+    """The step, but for a text of several lines, which the page shows in its words."""
+    (word, what), *_ = step.items()
+    if isinstance(what, dict) and "\n" in str(what.get("text", "")):
+        step = {word: {**what, "text": "..."}}
+    text: str = yaml.safe_dump(step, default_flow_style=True, sort_keys=False, width=999)
+    return text.strip()[1:-1]
 
 
 def short(text: str) -> str:
@@ -230,6 +272,8 @@ def words(entry: Entry) -> str:
 def block(scene: Scene, rules: Sequence[str]) -> str:
     """What stands between the markers of a scene. Raises RuntimeError when no function that ran
     cites one of the rules."""
+    if rules == [TIMES]:
+        return f"{times_table(scene.entries)}\n"
     chosen = [f for f in scene.ran if f.rules & set(rules)]
     for rule in rules:
         if not any(rule in f.rules for f in chosen):

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import UNSET
 
 from kubelet_conformance.features import Feature
+from kubelet_conformance.packaged import area_of
 from kubelet_conformance.registry import Case, Level
 from kubelet_conformance.scenarios.config_checks import without_effect
-from kubelet_conformance.scenarios.files import AREA, is_shipped
 from kubelet_conformance.scenarios.shape.conditions import Condition
 from kubelet_conformance.scenarios.shape.scenario import Scenario
 from kubelet_conformance.scenarios.shape.steps import FAKE_ONLY, Step
@@ -21,6 +21,8 @@ from kubelet_conformance.scenarios.shape.walk import conditions_of, lasts_s
 if TYPE_CHECKING:
     from kubelet_conformance.harness.node import Node
 
+AREA: Final = "bugs"
+"""Of a scenario that is not of this package."""
 LONG_S: Final = 100.0
 """A run that takes longer is one for virtual time, or `--long`."""
 _API: Final = frozenset(
@@ -70,7 +72,7 @@ def case_of(scenario: Scenario, file: Path) -> Case:
 
     return Case(
         id=scenario.id,
-        area=AREA,
+        area=area_of(file) or AREA,
         title=scenario.title,
         rules=scenario.rules,
         level=Level[scenario.level.upper()],
@@ -82,7 +84,7 @@ def case_of(scenario: Scenario, file: Path) -> Case:
         bugs=scenario.bugs,
         module=str(file),
         line=_line(scenario),
-        file="" if is_shipped(file) else str(file),
+        file="" if area_of(file) else str(file),
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fakecri.recording.recorded import RecordError, read_record
+from kubelet_conformance.packaged import missing
 from kubelet_conformance.scenarios.case import needs_of
 from kubelet_conformance.scenarios.files import in_files
 from kubelet_conformance.scenarios.learn.learning import NothingToLearn, learned_text
@@ -40,16 +41,15 @@ def check(options: argparse.Namespace) -> int:
         print("kubelet-conformance check: wanted a FILE or --schema", file=sys.stderr)
         return EXIT_MISTAKES
     files = in_files(options.files)
-    if empty := [file for file in files if file.is_dir()]:
-        for file in empty:
-            print(f"{file}: a directory without scenarios (*.yaml)", file=sys.stderr)
-        return EXIT_MISTAKES
+    empty = [f"{file}: a directory without scenarios (*.yaml)" for file in files if file.is_dir()]
+    scenarios, mistakes = {}, list[str]()
     try:
-        scenarios = load_scenarios(files)
-        if taken := taken_ids(scenarios):
-            raise ScriptError(*taken)
+        scenarios = load_scenarios(file for file in files if file.is_file())
+        mistakes = taken_ids(scenarios)
     except ScriptError as error:
-        print(error, file=sys.stderr)
+        mistakes = [str(error)]
+    if wrong := [*mistakes, *missing(files), *empty]:
+        print("\n".join(wrong), file=sys.stderr)
         return EXIT_MISTAKES
     for path, scenario in scenarios.items():
         if options.verbose:

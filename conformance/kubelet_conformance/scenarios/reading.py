@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from kubelet_conformance.packaged import shipped
 from kubelet_conformance.scenarios.checks import mistakes
-from kubelet_conformance.scenarios.files import is_shipped, shipped
 from kubelet_conformance.scenarios.shape.scenario import Scenario
 from kubeobjects.strict.errors import ScriptError
 from kubeobjects.strict.json_schema import json_schema
@@ -137,12 +137,12 @@ def load_scenarios(paths: Iterable[Path]) -> dict[Path, Scenario]:
 
 def taken_ids(scenarios: dict[Path, Scenario]) -> list[str]:
     """What is wrong with IDs that fixtures of this package have: results and known bugs would be
-    those of the fixture."""
-    fixtures = {path.stem for path in shipped()}
+    those of the fixture. Copies of the fixtures, in directories called as theirs, may have them."""
+    fixtures = {path.stem: Path(path.parent.name, path.name) for path in shipped()}
     return [
         str(scenario.error_at("id", f"{scenario.id} is the ID of a fixture of this package"))
         for path, scenario in scenarios.items()
-        if scenario.id in fixtures and not is_shipped(path)
+        if (fixture := fixtures.get(scenario.id)) and not path.absolute().match(str(fixture))
     ]
 
 

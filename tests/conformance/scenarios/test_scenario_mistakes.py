@@ -236,7 +236,7 @@ def test_check_tells_mistakes_and_ends_with_2(
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith(f"{wrong}:4:8: pods.web: no step makes this pod")
     assert lines[1].startswith(f"{wrong}:6:5: steps[0]: no pod 'wbe'")
-    assert lines[-1].endswith("gone.yaml: no such file or directory")
+    assert lines[-1].endswith("gone.yaml: no such file")
     assert main(["check"]) == 2
     (tmp_path / "empty").mkdir()
     capsys.readouterr()

@@ -11,9 +11,10 @@ import pytest
 from mutant_tables import read_all
 
 from kubelet_conformance.known_bugs import KnownBug
+from kubelet_conformance.packaged import shipped
 from kubelet_conformance.registry import Selection
 from kubelet_conformance.results_file import read
-from kubelet_conformance.scenarios.files import in_files, named_files, shipped
+from kubelet_conformance.scenarios.files import in_files, named_files
 from kubelet_conformance.scenarios.reading import load_scenario
 from kubelet_conformance.sources import with_fixtures
 
@@ -125,17 +126,19 @@ def test_a_directory_is_its_scenarios_and_nothing_else(tmp_path: Path, word: str
 
 def test_fixtures_run_when_they_are_chosen() -> None:
     cases = Path("/cases")
-    first = shipped()[0]
-    files = [str(path) for path in shipped()]
+    first, *_ = bugs = shipped("bugs")
+    files = [str(path) for path in bugs]
     assert with_fixtures(["/cases"], Selection(), cases) == ["/cases"]
     assert with_fixtures(["/cases"], Selection(areas=("bugs",)), cases) == files
     both = Selection(areas=("bugs", "pleg"))
     assert with_fixtures(["/cases"], both, cases) == ["/cases", *files]
     assert with_fixtures(["/cases"], Selection(ids=(first.stem,)), cases) == [str(first)]
+    story = shipped("stories")[0]
+    assert with_fixtures(["/cases"], Selection(ids=(story.stem,)), cases) == [str(story)]
     assert with_fixtures(["x.yaml"], Selection(areas=("bugs",)), cases) == ["x.yaml"]
 
 
-@pytest.mark.parametrize("path", shipped(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", shipped("bugs"), ids=lambda path: path.stem)
 def test_a_fixture_is_named_by_its_id_says_where_it_is_from_and_has_a_mutant(path: Path) -> None:
     scenario = load_scenario(path)
     assert scenario.id == path.stem

@@ -14,9 +14,9 @@ from places import ROOT
 from kubelet_conformance.harness.runs.case_run import Outcome
 from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.harness.runs.virtual import run_virtual_case
+from kubelet_conformance.packaged import shipped
 from kubelet_conformance.scenarios.case import case_of
 from kubelet_conformance.scenarios.commands import schema_text
-from kubelet_conformance.scenarios.files import shipped
 from kubelet_conformance.scenarios.reading import read_scenario
 from kubelet_conformance.scenarios.shape.conditions import KINDS
 from kubelet_conformance.scenarios.shape.scenario import Scenario

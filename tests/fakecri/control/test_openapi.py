@@ -10,12 +10,13 @@ from typing import Any
 
 import jsonschema
 import pytest
+from kubecri.v1 import api_pb2 as api
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 from places import ROOT
 from plain_words import plain
 
 import fakecri
-from fakecri import FakeCRI
+from fakecri import CriError, FakeCRI
 from fakecri.cli import main
 from fakecri.control.api import Control
 from fakecri.control.bodies import ACTIONS
@@ -26,6 +27,11 @@ from kubeobjects.strict.values import parse_yaml
 
 DOCUMENT = openapi(ROUTES)
 PAGE = (ROOT / "docs/fakecri/from-a-shell.md").read_text()
+BODIES_OF_PAGE = re.findall(
+    r"^\| `((?:POST|PATCH) /v1/\S+)` \| `({.*})` \|",
+    (ROOT / "docs/fakecri/http-api.md").read_text(),
+    re.M,
+)
 
 
 def test_it_is_openapi_and_has_every_route() -> None:
@@ -120,3 +126,96 @@ async def test_wrong_bodies_are_refused_by_schema_and_reader(line: str, body: An
     method, _, path = line.partition(" ")
     response = await Control(FakeCRI()).handle(Request(method, path, {}, json.dumps(body)))
     assert response.status == 400
+
+
+def answer_schema(method: str, path: str) -> dict[str, Any]:
+    """The schema of what a request is answered with, in which no other key has a place."""
+    told = DOCUMENT["paths"][path][method.lower()]["responses"]
+    content = next(told[code] for code in ("200", "201") if code in told)["content"]
+    (schema,) = (one["schema"] for one in content.values())
+    closed = {
+        name: {**one, "additionalProperties": False} if "properties" in one else one
+        for name, one in DOCUMENT["components"]["schemas"].items()
+    }
+    return {**schema, "components": {"schemas": closed}}
+
+
+async def a_world() -> FakeCRI:
+    """A fake that has had two pods with a container, a fault, and a call that failed."""
+    cri = FakeCRI()
+    cri.on("StopContainer", pod="no").fails("UNKNOWN", "no")
+    cri.on("Version").fails("UNKNOWN", "no", times=1)
+    with pytest.raises(CriError):
+        await cri.call("Version", api.VersionRequest())
+    for name in ("web", "db"):
+        config = api.PodSandboxConfig(metadata={"name": name, "uid": name})
+        sandbox = await cri.call("RunPodSandbox", api.RunPodSandboxRequest(config=config))
+        made = await cri.call(
+            "CreateContainer",
+            api.CreateContainerRequest(
+                pod_sandbox_id=sandbox.pod_sandbox_id,
+                config={"metadata": {"name": "main"}, "image": {"image": "localhost/busybox:1"}},
+                sandbox_config=config,
+            ),
+        )
+        start = api.StartContainerRequest(container_id=made.container_id)
+        await cri.call("StartContainer", start)
+    return cri
+
+
+SENT: dict[str, Any] = {
+    "POST /v1/rules": {"behaviors": [{"container": "web", "exits": {"code": 1}}]},
+    "POST /v1/assert": {"called": {"method": "StartContainer"}},
+    "PATCH /v1/node": {"memory_bytes": "16Gi"},
+    "POST /v1/clock": {"advance_s": 1},
+    "POST /v1/actions/exit": {"pod": "web", "container": "main"},
+    "POST /v1/actions/kill": {"pod": "web", "container": "main"},
+    "POST /v1/actions/drop": {"pod": "web", "container": "main"},
+    "POST /v1/actions/kill_sandbox": {"pod": "web"},
+    "POST /v1/actions/stop_sandbox": {"pod": "web"},
+    "POST /v1/actions/kernel_says": {"text": "x"},
+}
+REQUESTS = [(method.upper(), path) for path, rows in DOCUMENT["paths"].items() for method in rows]
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(("method", "path"), REQUESTS)
+async def test_every_answer_is_as_the_document_says(method: str, path: str) -> None:
+    class Loop:
+        async def advance(self, seconds: float) -> None: ...
+
+    control = Control(await a_world(), Loop())  # type: ignore[arg-type]
+    if "{number}" in path:
+        await control.handle(Request("GET", "/v1/rules", {}, ""))  # numbers them
+    body = SENT.get(f"{method} {path}")
+    request = Request(method, path.replace("{number}", "1"), {}, json.dumps(body) if body else "")
+    response = await control.handle(request)
+    assert response.status in (200, 201), response.data
+    schema = answer_schema(method, path)
+    assert schema.keys() - {"components"}
+    answers = [json.loads(line) for line in response.lines.splitlines()] if response.lines else []
+    assert answers or response.data is not None
+    for answer in answers or [response.data]:
+        jsonschema.validate(answer, schema)
+
+
+async def test_a_proxy_says_less_of_its_state() -> None:
+    required = DOCUMENT["components"]["schemas"]["State"]["required"]
+    assert set(required) == {"kind", "clock", "rules", "calls"}
+
+
+def test_the_page_shows_a_body_for_each_request_that_has_one() -> None:
+    with_body = {
+        f"{route.method} {route.path}" for route in ROUTES if route.body and "{" not in route.path
+    }
+    assert with_body <= {line for line, _ in BODIES_OF_PAGE}
+    assert any(line.startswith("POST /v1/actions/") for line, _ in BODIES_OF_PAGE)
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(("line", "body"), BODIES_OF_PAGE)
+async def test_bodies_of_the_page_are_taken(line: str, body: str) -> None:
+    jsonschema.validate(json.loads(body), schema_of(line))
+    method, _, path = line.partition(" ")
+    response = await Control(await a_world()).handle(Request(method, path, {}, body))
+    assert response.status in (200, 201) or path == "/v1/clock", response.data

@@ -70,6 +70,14 @@ class hiccup(Action):
 # -- here the declarations end --
 
 import fakecri
+
+
+def stumble(self, reason: str) -> None:
+    self.kernel_says(reason)
+
+
+fakecri.FakeCRI.hiccup = stumble
+
 from fakecri.cli import main
 from fakecri.control.openapi import openapi
 from fakecri.control.routes import ROUTES
@@ -110,7 +118,6 @@ seen = {
     "action": openapi(ROUTES)["paths"]["/v1/actions/hiccup"]["post"]["summary"],
     "tables": [line for name in TABLES for line in table(name).splitlines() if NEW.match(line)],
 }
-fakecri.FakeCRI.hiccup = lambda self, reason: self.kernel_says(reason)
 with fakecri.serve() as served:
     ctl = ["ctl", "--control", served.control]
     seen["ctl"] = [

@@ -379,3 +379,31 @@ async def test_a_fifo_that_took_a_manifests_place_holds_nothing_up_SRC_003(
 
     async with file_source(tmp_path) as seen:
         assert await seen.until("z-n1") == 0
+
+
+async def test_a_file_that_is_gone_before_it_is_read_is_no_error_SRC_008(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "a.yaml").write_text(manifest("a"))
+    async with file_source(tmp_path) as seen:
+        await seen.until("a-n1")
+        new = tmp_path / "sedLqxjw1"  # as `sed -i` does it
+        new.write_text(manifest("b"))
+        new.replace(tmp_path / "a.yaml")
+        await seen.until("b-n1")
+        assert (caplog.messages, seen.source.errors) == ([], {})
+        (tmp_path / "c.yaml").symlink_to("nothing")
+        await asyncio.sleep(0.1)
+        why = "no such file or directory"
+        assert seen.source.errors == {f"{tmp_path}/c.yaml": why}
+
+
+def test_a_listed_file_that_is_gone_has_no_pod_and_no_error_any_more(tmp_path: Path) -> None:
+    files = manifest_files.ManifestFiles("n1")
+    file = tmp_path / "a.yaml"
+    file.write_text("{")
+    assert files.read(str(file)) is None
+    assert str(file) in files.errors
+    file.unlink()
+    assert files.read(str(file)) is None
+    assert files.errors == {}

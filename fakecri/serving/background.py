@@ -53,16 +53,16 @@ _ENDED: Final = "this fake has ended with its `with fakecri.serve()` block"
 
 
 def _on_loop(
-    method: Callable[Concatenate[FakeCRI, P], R],
+    method: Callable[Concatenate[FakeCRI, P], R], *also: str
 ) -> Callable[Concatenate[ServedFake, P], R]:
-    """A method of FakeCRI as a blocking method of the facade."""
+    """A method of FakeCRI as a blocking method of the facade. `also`: what its `**` takes."""
 
     @wraps(method)
     def handed(self: ServedFake, /, *args: P.args, **kwargs: P.kwargs) -> R:
         __tracebackhide__ = True
         return cast(R, hand_over(self._thread, lambda: method(self._cri, *args, **kwargs)))
 
-    return handed
+    return tells_arguments(*also)(handed) if also else handed
 
 
 @arguments_told
@@ -86,13 +86,13 @@ class ServedFake:
     rules = _on_loop(FakeCRI.rules)
     unused_rules = _on_loop(FakeCRI.unused_rules)
 
-    calls = _on_loop(FakeCRI.calls)
-    count = _on_loop(FakeCRI.count)
-    times_s = _on_loop(FakeCRI.times_s)
-    assert_called = _on_loop(FakeCRI.assert_called)
-    assert_not_called = _on_loop(FakeCRI.assert_not_called)
+    calls = _on_loop(FakeCRI.calls, *ASKED)
+    count = _on_loop(FakeCRI.count, *ASKED)
+    times_s = _on_loop(FakeCRI.times_s, *ASKED)
+    assert_called = _on_loop(FakeCRI.assert_called, *ASKED)
+    assert_not_called = _on_loop(FakeCRI.assert_not_called, *ASKED)
     assert_order = _on_loop(FakeCRI.assert_order)
-    assert_series = _on_loop(FakeCRI.assert_series)
+    assert_series = _on_loop(FakeCRI.assert_series, *ASKED)
 
     def _ask(self, work: Callable[[], R]) -> R:
         __tracebackhide__ = True

@@ -23,13 +23,15 @@ def face(
     package: str, names_of: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a package. `names_of`: by module below it, the
-    names that it has, with blanks between them."""
+    names that it has, with blanks between them. They are its `__all__`, if it has no other."""
     home_of = {
         name: f"{package}.{home}" for home, names in names_of.items() for name in names.split()
     }
     namespace = vars(sys.modules[package])
 
     def get(name: str) -> Any:
+        if name == "__all__":
+            return sorted(home_of)
         if name not in home_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = namespace[name] = getattr(import_module(home_of[name]), name)

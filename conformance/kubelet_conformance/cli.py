@@ -36,6 +36,7 @@ examples:
   kubelet-conformance run --area bugs              the scenarios of this package; --area stories
   kubelet-conformance copy fixtures                its files, here: fixtures/bugs/104648.yaml ...
   kubelet-conformance run --results run.json       for: kubelet-conformance report run.json
+  kubelet-conformance join part-*.json             one summary of the parts of --shard
   kubelet-conformance explain LIFE-143             a rule, its functions, the cases that hold it
   kubelet-conformance explain stop-minimum         a case, and its rules
   kubelet-conformance explain liveness probe       rules, cases and functions about these words
@@ -85,6 +86,10 @@ def _main(arguments: Sequence[str] | None) -> int:
         from kubelet_conformance.report import commands as reports
 
         return reports.main(words[0], words[1:])
+    if words[:1] == ["join"]:
+        from kubelet_conformance.ci import join  # as above
+
+        return join.main(words[1:])
     if words[:1] in (["check"], ["learn"]):
         return of_scenarios(words[0], words[1:])
     if words[:1] == ["run"] and not {"-h", "--help"} & set(words):
@@ -110,7 +115,8 @@ def command_line() -> argparse.ArgumentParser:
     _add_run(commands)
     commands.add_parser("check", help="look for mistakes in scenarios; runs nothing")
     commands.add_parser("learn", help="make a scenario of recorded calls")
-    commands.add_parser("report", help="make a page of a result file")
+    commands.add_parser("report", help="make a page of a result file, or of a run's parts")
+    commands.add_parser("join", help="say how the parts of a run ended together")
     commands.add_parser("show", help="make a page of recorded calls")
     commands.add_parser("diff", help="say what differs between two runs")
     commands.add_parser("matrix", help="show runs side by side, areas by products")
@@ -140,6 +146,15 @@ def _add_run(commands: Any) -> None:
     _add_selection(running, level="must")
     running.add_argument("--kubelet", help="refkubelet, refkubelet-process or a path")
     running.add_argument("--runtime", help="fake, fake-socket, containerd or unix:///path.sock")
+    running.add_argument(
+        "--kubelet-flag",
+        action="append",
+        metavar="FLAG",
+        help="a further flag of the kubelet process: --kubelet-flag=--v=4",
+    )
+    running.add_argument(
+        "--kubelet-config", metavar="FILE", help="further fields of its KubeletConfiguration"
+    )
     running.add_argument("--containerd-version", help="1.6 (default), 1.7 or 2.1")
     running.add_argument("--seed", type=int, help="fixes every random choice of a virtual run")
     running.add_argument("--seeds", help="a virtual run for each of these: 1:20, 3,7")

@@ -26,7 +26,7 @@ from kubelet_conformance.session.options import add_options, choices_of, selecti
 from kubelet_conformance.session.run import RUN, Run
 from kubelet_conformance.session.running import run_real, run_virtual, run_warped, until_sigterm
 from kubelet_conformance.sources import with_fixtures
-from kubelet_conformance.summary import print_summary
+from kubelet_conformance.summary import print_summary, where_more_is
 
 CASES_DIR: Final = Path(__file__).parent / "cases"
 EXIT_ENVIRONMENT: Final = 2
@@ -147,7 +147,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
             return True
         asyncio.run(until_sigterm(run_real(run, items, session)))
     except EnvironmentProblem as problem:
-        pytest.exit(str(problem), returncode=EXIT_ENVIRONMENT)
+        run.environment_problem = str(problem)
     return True
 
 
@@ -166,6 +166,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = EXIT_INCONCLUSIVE
     if session.exitstatus == pytest.ExitCode.OK and run.file_problem:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if run.environment_problem:
+        session.exitstatus = EXIT_ENVIRONMENT
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -175,6 +177,11 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.ensure_newline()
         real_s = REAL_CLOCK.monotonic_s() - run.began_s
         print_summary(run.results, run.choice, terminalreporter._tw._file, real_s)
+        if more := where_more_is(run.results, config.option.results):
+            terminalreporter.write_line(more)
+    if run.environment_problem:
+        terminalreporter.ensure_newline()
+        terminalreporter.write_line(run.environment_problem, red=True)
     if run.file_problem:
         file = config.option.results
         terminalreporter.write_line(f"--results {file}: not written to its end: {run.file_problem}")

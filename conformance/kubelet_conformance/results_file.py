@@ -8,33 +8,29 @@ silence.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
+from kubelet_conformance.results_run import (
+    Key,
+    ResultsError,
+    RunFile,
+    decoded,
+    joined,
+)
 from kubelet_conformance.results_schema import (
     FORMAT,
     KINDS,
-    WORST_FIRST,
     CaseLine,
     Line,
-    Product,
     RunEnd,
     RunHead,
     RuntimeTold,
     TraceLine,
 )
-from kubelet_conformance.traces.entries import Trace
-
-Key = tuple[str, int | None]
-"""Case ID and seed."""
-
-
-class ResultsError(ValueError):
-    """A file is no result file; the text names the file, the line, and what to do."""
 
 
 class ResultsWriter:
@@ -52,94 +48,71 @@ class ResultsWriter:
         self._file.close()
 
 
-@dataclass(frozen=True, slots=True)
-class RunFile:
-    """What a result file says."""
-
-    path: Path
-    head: RunHead
-    cases: tuple[CaseLine, ...]
-    """In the order in which they ended."""
-    places: Mapping[Key, tuple[int, int]] = field(repr=False)
-    """Case and seed -> where its trace is in the file: offset and length in bytes."""
-    runtime: Product
-    """The runtime, as it told itself if it did."""
-    end: RunEnd | None = None
-    """None: the run has not ended, or was killed."""
-    cut: bool = False
-    """Whether the last line was not written to its end, and is left out."""
-
-    def trace(self, case: CaseLine) -> Trace | None:
-        """The trace of a case, read from the file; None where it was not kept. Raises
-        ResultsError."""
-        raw = self.raw_trace(case)
-        return None if raw is None else _decoded(raw, TraceLine, f"{self.path}: trace").trace
-
-    def raw_trace(self, case: CaseLine) -> bytes | None:
-        """The line that has it."""
-        place = self.places.get((case.id, case.seed))
-        if place is None:
-            return None
-        with self.path.open("rb") as file:
-            file.seek(place[0])
-            return file.read(place[1])
-
-    @property
-    def title(self) -> str:
-        """`refkubelet 1.36.0 on fakecri 1.36.0`."""
-        return f"{self.head.kubelet} on {self.runtime}"
-
-    def worst(self) -> dict[str, CaseLine]:
-        """Case ID -> its worst result over all seeds."""
-        by_id: dict[str, CaseLine] = {}
-        for case in self.cases:
-            other = by_id.get(case.id)
-            if other is None or _rank(case) < _rank(other):
-                by_id[case.id] = case
-        return by_id
+def read(*paths: Path) -> RunFile:
+    """Read a result file, or several that are parts of one run, in files of their own or behind
+    each other in one; the traces stay there until they are asked for. Raises ResultsError."""
+    return joined([run for path in paths for run in read_all(path)])
 
 
-def _rank(case: CaseLine) -> int:
-    return WORST_FIRST.index(case.verdict)
-
-
-def read(path: Path) -> RunFile:
-    """Read a result file; the traces stay in it until they are asked for. Raises ResultsError."""
+def read_all(path: Path) -> list[RunFile]:
+    """The runs in a file: one, or several that were put behind each other. Raises ResultsError."""
+    runs: list[_Reading] = []
     try:
-        return _read(path)
+        for number, (offset, raw) in enumerate(_lines(path), 1):
+            where = f"{path}:{number}"
+            if not raw.endswith(b"\n") and not _is_json(raw):
+                if runs:
+                    runs[-1].cut = True
+                break
+            kind = _kind(raw, where)
+            if kind is RunHead or not runs:
+                runs.append(_Reading(path, _head(raw, kind, where)))
+            else:
+                runs[-1].take(kind, raw, offset, where)
     except OSError as error:
         raise ResultsError(
             f"cannot read {path}: {(error.strerror or str(error)).lower()}"
         ) from None
-
-
-def _read(path: Path) -> RunFile:
-    head: RunHead | None = None
-    runtime: Product | None = None
-    end: RunEnd | None = None
-    cases: list[CaseLine] = []
-    places: dict[Key, tuple[int, int]] = {}
-    cut = False
-    for number, (offset, raw) in enumerate(_lines(path), 1):
-        where = f"{path}:{number}"
-        if not raw.endswith(b"\n") and not _is_json(raw):
-            cut = True
-            break
-        kind = _kind(raw, where)
-        if number == 1:
-            head = _head(raw, kind, where)
-        elif kind is TraceLine:
-            line = _decoded(raw, _TraceKey, where)
-            places[line.case, line.seed] = (offset, len(raw))
-        elif kind is CaseLine:
-            cases.append(_decoded(raw, CaseLine, where))
-        elif kind is RuntimeTold:
-            runtime = _decoded(raw, RuntimeTold, where).runtime
-        elif kind is RunEnd:
-            end = _decoded(raw, RunEnd, where)
-    if head is None:
+    if not runs:
         raise ResultsError(f"{path}: no result file: it is empty")
-    return RunFile(path, head, tuple(cases), places, runtime or head.runtime, end, cut)
+    return [run.ended() for run in runs]
+
+
+class _Reading:
+    """A run whose lines are being read."""
+
+    def __init__(self, path: Path, head: RunHead) -> None:
+        self._path = path
+        self._head = head
+        self._runtime = head.runtime
+        self._end: RunEnd | None = None
+        self._cases: list[CaseLine] = []
+        self._places: dict[Key, tuple[Path, int, int]] = {}
+        self.cut = False
+
+    def take(self, kind: Any, raw: bytes, offset: int, where: str) -> None:
+        """Add a line that is not the first. Raises ResultsError."""
+        if kind is TraceLine:
+            line = decoded(raw, _TraceKey, where)
+            self._places[line.case, line.seed] = (self._path, offset, len(raw))
+        elif kind is CaseLine:
+            self._cases.append(decoded(raw, CaseLine, where))
+        elif kind is RuntimeTold:
+            self._runtime = decoded(raw, RuntimeTold, where).runtime
+        elif kind is RunEnd:
+            self._end = decoded(raw, RunEnd, where)
+
+    def ended(self) -> RunFile:
+        """What was read."""
+        return RunFile(
+            self._path,
+            self._head,
+            tuple(self._cases),
+            self._places,
+            self._runtime,
+            self._end,
+            self.cut,
+        )
 
 
 class _TraceKey(msgspec.Struct, frozen=True):
@@ -186,20 +159,13 @@ def _head(raw: bytes, kind: Any, where: str) -> RunHead:
     """The first line. Raises ResultsError, also for a format that this version cannot read."""
     if kind is not RunHead:
         raise ResultsError(f"{where}: no result file: wanted a line of kind run first")
-    head: RunHead = _decoded(raw, RunHead, where)
+    head: RunHead = decoded(raw, RunHead, where)
     if head.format != FORMAT:
         raise ResultsError(
             f"{where}: format {head.format}, this version reads {FORMAT}: use the version that "
             f"wrote it ({head.suite})"
         )
     return head
-
-
-def _decoded(raw: bytes, kind: Any, where: str) -> Any:
-    try:
-        return msgspec.json.decode(raw, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ResultsError(f"{where}: {error}") from None
 
 
 # -- what tables are made of ---------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The lines of a result file, made of a run of the harness."""
+"""The lines of a result file, made of a run of the harness, and results made of lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 
 from kubelet_conformance.harness.machines.cgroup_trees import machine_version
 from kubelet_conformance.harness.runs.case_run import Outcome, Result
-from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.choice import JUMPING_TIME, REAL_TIME, Choice
 from kubelet_conformance.harness.runs.offered import (
     CONTAINERD,
     FAKE,
@@ -20,7 +20,7 @@ from kubelet_conformance.harness.runs.offered import (
     PROCESS,
 )
 from kubelet_conformance.harness.runs.processes import processors
-from kubelet_conformance.registry import Selection
+from kubelet_conformance.registry import Case, Level, Selection
 from kubelet_conformance.results_schema import (
     FORMAT,
     CaseLine,
@@ -53,6 +53,8 @@ def head_line(choices: Sequence[Choice], selection: Selection, *, now: datetime)
         level=level_name(selection.level.name),
         whole=selection.is_whole,
         shard=shard,
+        kubelet_flags=choice.kubelet_flags,
+        kubelet_config=choice.kubelet_config,
         jobs=choice.jobs,
         long=choice.long,
         host=host_facts(),
@@ -124,6 +126,50 @@ def case_line(result: Result, choice: Choice) -> CaseLine:
         real_s=round(result.real_s, 3),
         file=case.file,
         repeat="" if passed else of_seed(choice, result.seed).repeat(case.id, case.file),
+    )
+
+
+async def _not_here(_: object) -> None:
+    raise NotImplementedError("a case of a result file cannot be run")
+
+
+def result_of(line: CaseLine) -> Result:
+    """What a line says, as the run had it; the case has what results are told with."""
+    case = Case(
+        id=line.id,
+        area=line.area,
+        title=line.title,
+        rules=line.rules,
+        level=Level[line.level.upper()],
+        needs=frozenset(),
+        body=_not_here,
+        file=line.file,
+    )
+    return Result(
+        case,
+        Outcome(line.verdict),
+        line.messages or line.reason,
+        case_s=line.case_s,
+        real_s=line.real_s,
+        seed=line.seed,
+        warning=line.warning,
+        log=line.log,
+    )
+
+
+def choice_of(head: RunHead) -> Choice:
+    """The choice of that run, as far as the lines that repeat its cases tell it."""
+    unset = Choice()
+    return Choice(
+        kubelet=head.kubelet.chosen,
+        runtime=head.runtime.chosen,
+        seed=head.seeds[0] if head.seeds else unset.seed,
+        latency=unset.latency if head.latency is None else head.latency,
+        time=JUMPING_TIME if head.time == "jump" else REAL_TIME,
+        speed=head.speed,
+        long=head.long,
+        kubelet_flags=head.kubelet_flags,
+        kubelet_config=head.kubelet_config,
     )
 
 

@@ -73,6 +73,8 @@ class RunHead(Struct, tag_field="kind", tag="run", omit_defaults=True, frozen=Tr
     level: LevelName = "must"
     whole: Annotated[bool, Meta(description="whether all cases of the level were chosen")] = True
     shard: Annotated[str, Meta(description="which part of the cases: 2/5")] = ""
+    kubelet_flags: Annotated[tuple[str, ...], Meta(description="--kubelet-flag")] = ()
+    kubelet_config: Annotated[str, Meta(description="file of --kubelet-config")] = ""
     jobs: int = 1
     long: bool = False
     host: Host = Host()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from textwrap import shorten
 from typing import IO, Any, Final
 
 from rich.console import Console
@@ -13,7 +15,9 @@ from rich.table import Table
 from kubelet_conformance.harness.runs.case_run import Outcome, Result
 from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.harness.runs.seeds import text_of
+from kubelet_conformance.results_schema import told
 
+LONGEST_REASON: Final = 300
 COLUMNS: Final = (
     Outcome.PASSED,
     Outcome.FAILED,
@@ -38,8 +42,8 @@ def print_summary(results: Sequence[Result], choice: Choice, out: IO[str], real_
         console.print(line, markup=False, soft_wrap=True)
     for result in results:
         if result.outcome is Outcome.KNOWN_BUG:
-            line = f"known bug: {result.case.id}: {result.detail.splitlines()[0]}"
-            console.print(line, markup=False, soft_wrap=True)
+            text = "\n  ".join(known_bug(result))
+            console.print(f"known bug: {result.case.id}: {text}", markup=False, soft_wrap=True)
     for result in results:
         if result.warning:
             console.print(f"warning: {result.case.id}: {result.warning}", markup=False)
@@ -124,6 +128,25 @@ def duration(seconds: float) -> str:
     if seconds >= 120:
         return f"{int(seconds // 60)} min {int(seconds % 60):02d} s"
     return f"{seconds:.1f} s"
+
+
+def known_bug(result: Result) -> list[str]:
+    """What is told of a case that failed as is known: the bug, then what was expected and seen this
+    time, a line each."""
+    reason, expected, _ = told(result.detail)
+    seen = [shorten(reason, LONGEST_REASON, placeholder=" ...")] if expected else []
+    return [result.detail.splitlines()[0], *seen]
+
+
+def where_more_is(results: Sequence[Result], file: Path | None) -> str:
+    """Where what happened in the cases that did not pass can be read; "" when all passed. `file`:
+    the result file, None without one."""
+    told_of = (Outcome.FAILED, Outcome.ERROR, Outcome.INCONCLUSIVE, Outcome.KNOWN_BUG)
+    if not any(result.outcome in told_of for result in results):
+        return ""
+    if file is None:
+        return "call by call: run with --results FILE, then kubelet-conformance report FILE"
+    return f"call by call: kubelet-conformance report {file}"
 
 
 def reasons(results: Sequence[Result]) -> list[str]:

@@ -12,7 +12,8 @@ from places import ROOT
 from result_files import case_line, crash_trace, head_line, trace_line, write_lines
 
 from kubelet_conformance.harness.runs.case_run import Outcome
-from kubelet_conformance.results_file import ResultsError, document, read
+from kubelet_conformance.results_file import document, read
+from kubelet_conformance.results_run import ResultsError
 from kubelet_conformance.results_schema import (
     FORMAT,
     Product,

@@ -16,6 +16,7 @@ from typing import Final
 
 from kubelet_conformance.harness.runs.case_run import Outcome, Result
 from kubelet_conformance.registry import ID
+from kubelet_conformance.sources import all_cases
 
 HEAD: Final = (
     "# Cases that are known to fail; kubelet-conformance run --baseline FILE reads this.\n"
@@ -55,6 +56,31 @@ class Baseline:
         """The listed names that no case has, of all there are."""
         existing = set(case_ids)
         return [case_id for case_id in self.reasons if case_id not in existing]
+
+    def told(self, fixed: Sequence[str], unknown: Sequence[str]) -> list[str]:
+        """The same in sentences."""
+        return [
+            *(f"fixed: {case}: take it out of the baseline" for case in fixed),
+            *(f"no such case: {case}, in the baseline" for case in unknown),
+        ]
+
+
+def baseline_of(file: Path | None, *, write: bool) -> Baseline | None:
+    """The baseline of `--baseline FILE`, which need not be there with `--write-baseline`; None
+    without that option. Raises BaselineError."""
+    if file is None:
+        if write:
+            raise BaselineError("--write-baseline needs --baseline FILE, the file to write")
+        return None
+    return Baseline(file, {}) if write and not file.exists() else read_baseline(file)
+
+
+def known_ids(collected: set[str], baseline: Baseline) -> set[str]:
+    """The IDs of all cases: those of this run's files, whichever part of them ran, and those of the
+    suite. All are loaded only when the baseline names one that was not collected."""
+    if collected >= baseline.reasons.keys():
+        return collected
+    return collected | {case.id for case in all_cases()}
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -100,7 +126,12 @@ def updated(known: Mapping[str, str], results: Sequence[Result]) -> dict[str, st
 
 def _reason(result: Result) -> str:
     first = next((line for line in result.detail.splitlines() if line.strip()), "")
-    return " ".join(first.split())[:REASON_LENGTH]
+    text = " ".join(first.split())
+    if len(text) <= REASON_LENGTH:
+        return text
+    # No word is cut: half a path leads nowhere.
+    whole_words = text[: REASON_LENGTH + 1].rpartition(" ")[0] or text.partition(" ")[0]
+    return f"{whole_words} ..."
 
 
 def write_baseline(path: Path, reasons: Mapping[str, str]) -> None:
@@ -108,3 +139,11 @@ def write_baseline(path: Path, reasons: Mapping[str, str]) -> None:
     width = max(map(len, reasons), default=0)
     lines = [f"{case:{width}}  # {why}" if why else case for case, why in reasons.items()]
     path.write_text(HEAD + "".join(f"{line}\n" for line in lines))
+
+
+def write_updated(baseline: Baseline, results: Sequence[Result]) -> str:
+    """Write the baseline that these results make of it; returns what it has now. Raises OSError."""
+    reasons = updated(baseline.reasons, results)
+    write_baseline(baseline.path, reasons)
+    number = f"{len(reasons)} known failure{'' if len(reasons) == 1 else 's'}"
+    return f"baseline: {baseline.path} has {number} now"

@@ -10,7 +10,15 @@ from typing import Final
 
 from kubelet_conformance.harness.runs.case_run import Outcome, Result
 from kubelet_conformance.harness.runs.choice import Choice
-from kubelet_conformance.summary import COLUMNS, area_rows, duration, of_seed, reasons, seed_rows
+from kubelet_conformance.summary import (
+    COLUMNS,
+    area_rows,
+    duration,
+    known_bug,
+    of_seed,
+    reasons,
+    seed_rows,
+)
 
 MOST_FAILURES: Final = 50
 MOST_CHARACTERS: Final = 6_000
@@ -20,11 +28,13 @@ BAD: Final = (Outcome.FAILED, Outcome.ERROR, Outcome.INCONCLUSIVE)
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the summary tells beside the results: `fixed` and `unknown` of the baseline."""
+    """What the summary tells beside the results: `fixed` and `unknown` of the baseline, `missing`
+    of a run in parts."""
 
     real_s: float
     fixed: Sequence[str] = ()
     unknown: Sequence[str] = ()
+    missing: Sequence[str] = ()
 
 
 def markdown(results: Sequence[Result], choice: Choice, told: Told) -> str:
@@ -33,6 +43,7 @@ def markdown(results: Sequence[Result], choice: Choice, told: Told) -> str:
     parts = [
         f"## kubelet-conformance: {headline(results)}",
         f"`{choice.kubelet}` on `{choice.runtime}`, {duration(told.real_s)}{_seed(choice)}",
+        *_list("This is not the whole run", told.missing),
         _table(results),
         *_failures(results, choice),
         *_list("Known failures that passed: take them out of the baseline", told.fixed),
@@ -101,7 +112,7 @@ def _pre(text: str) -> str:
 
 def _known(results: Sequence[Result]) -> list[str]:
     bugs = [result for result in results if result.outcome is Outcome.KNOWN_BUG]
-    return [f"`{bug.case.id}`: {escape(bug.detail.splitlines()[0], quote=False)}" for bug in bugs]
+    return [f"`{bug.case.id}`: {escape('; '.join(known_bug(bug)), quote=False)}" for bug in bugs]
 
 
 def _list(title: str, lines: Sequence[str]) -> list[str]:

@@ -27,8 +27,10 @@ OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "--times": {
         "type": Path,
+        "action": "append",
+        "default": [],
         "metavar": "FILE",
         "help": "the --results of an earlier run: --shard makes parts of equal length of it, and "
-        "the time that is left is known better",
+        "the time that is left is known better (may be repeated, for an earlier run in parts)",
     },
 }

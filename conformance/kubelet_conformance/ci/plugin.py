@@ -17,15 +17,14 @@ from kubelet_conformance.ci.annotations import annotation
 from kubelet_conformance.ci.baseline import (
     Baseline,
     BaselineError,
-    read_baseline,
-    updated,
-    write_baseline,
+    baseline_of,
+    known_ids,
+    write_updated,
 )
 from kubelet_conformance.ci.markdown import Told, markdown
 from kubelet_conformance.ci.progress import Progress
 from kubelet_conformance.harness.runs.case_run import REAL_CLOCK, Outcome, Result
 from kubelet_conformance.harness.runs.choice import Choice
-from kubelet_conformance.sources import all_cases
 from kubelet_conformance.summary import of_seed
 
 EVERY_S: Final = 10.0
@@ -42,6 +41,7 @@ class CiPlugin:
         self._times_s = times_s
         self._options = config.option
         self.baseline = _baseline(config)
+        self._collected: set[str] = set()
         self._results: list[Result] = []
         self._progress = Progress((), {})
         self._began_s = self._told_s = REAL_CLOCK.monotonic_s()
@@ -60,6 +60,11 @@ class CiPlugin:
     def _plain(self) -> bool:
         """Whether pytest tells of no case by itself, as with -v."""
         return int(self._options.verbose) <= 0
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: Sequence[pytest.Item]) -> None:
+        """Know all cases that were collected, before those of this shard are chosen."""
+        self._collected = {item.case.id for item in items if hasattr(item, "case")}
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """From here on cases run."""
@@ -154,14 +159,11 @@ class CiPlugin:
 
     def _write_baseline(self) -> bool:
         assert self.baseline is not None
-        reasons = updated(self.baseline.reasons, self._results)
         try:
-            write_baseline(self.baseline.path, reasons)
+            self._problems.append(write_updated(self.baseline, self._results))
         except OSError as error:
             self._problems.append(f"--baseline {self.baseline.path}: {error.strerror}")
             return False
-        number = f"{len(reasons)} known failure{'' if len(reasons) == 1 else 's'}"
-        self._problems.append(f"baseline: {self.baseline.path} has {number} now")
         return True
 
     @pytest.hookimpl(trylast=True)
@@ -171,9 +173,8 @@ class CiPlugin:
         unknown: Sequence[str] = ()
         if self.baseline and self._results and not self._options.write_baseline:
             fixed = self.baseline.fixed(self._results)
-            unknown = self.baseline.unknown(_known_ids(self._results, self.baseline))
-            self._problems += [f"fixed: {case}: take it out of the baseline" for case in fixed]
-            self._problems += [f"no such case: {case}, in the baseline" for case in unknown]
+            unknown = self.baseline.unknown(known_ids(self._collected, self.baseline))
+            self._problems += self.baseline.told(fixed, unknown)
         if self._options.summary and self._results:
             end = Told(REAL_CLOCK.monotonic_s() - self._began_s, fixed, unknown)
             self._append_summary(markdown(self._results, self._choice, end))
@@ -192,23 +193,10 @@ class CiPlugin:
 
 def _baseline(config: pytest.Config) -> Baseline | None:
     """The baseline of the options. Raises pytest.UsageError."""
-    file: Path | None = config.option.baseline
-    if file is None:
-        if config.option.write_baseline:
-            raise pytest.UsageError("--write-baseline needs --baseline FILE, the file to write")
-        return None
-    if config.option.write_baseline and not file.exists():
-        return Baseline(file, {})
     try:
-        return read_baseline(file)
+        return baseline_of(config.option.baseline, write=config.option.write_baseline)
     except BaselineError as problem:
         raise pytest.UsageError(str(problem)) from None
-
-
-def _known_ids(results: Sequence[Result], baseline: Baseline) -> set[str]:
-    """The IDs of all cases; all are loaded only when the baseline names one that did not run."""
-    ran = {result.case.id for result in results}
-    return ran if ran >= baseline.reasons.keys() else ran | {case.id for case in all_cases()}
 
 
 def _is_terminal(reporter: Any) -> bool:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # cases are listed faster without the server
 
 NAMESPACE: Final = "default"
 """The namespace of all pods of the suite."""
+EVENTS: Final = r"/events(/|$)"
 
 
 class ApiServer:
@@ -40,6 +41,16 @@ class ApiServer:
         for name in sorted(by_name, key=lambda n: int(by_name[n]["metadata"]["resourceVersion"])):
             self._event_order.setdefault(name, len(self._event_order))
         return [by_name[name] for name in self._event_order if name in by_name]
+
+    def event_times_s(self) -> dict[str, float]:
+        """Name of an event -> when it was last reported, in seconds of the loop's clock."""
+        times_s: dict[str, float] = {}
+        for record in self.fake.requests(path=EVENTS):
+            own = record.body.get("metadata") or {} if isinstance(record.body, dict) else {}
+            name = record.path.partition("/events/")[2] or own.get("name")
+            if name and record.method != "GET":
+                times_s[name] = record.started_s
+        return times_s
 
     def node(self, name: str) -> dict[str, Any]:
         """The Node object; {} when there is none."""

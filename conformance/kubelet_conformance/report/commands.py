@@ -17,7 +17,8 @@ from kubelet_conformance.report import pages, side_by_side, tables
 from kubelet_conformance.report.compare import Slack
 from kubelet_conformance.report.differences import CaseDifference, differences, lines
 from kubelet_conformance.report.showing import recorded_trace
-from kubelet_conformance.results_file import ResultsError, RunFile, read
+from kubelet_conformance.results_file import read
+from kubelet_conformance.results_run import ResultsError, RunFile, is_part, joined, missing_parts
 from kubelet_conformance.results_schema import CaseLine, schema
 from kubelet_conformance.rule_texts import all_rules
 from kubelet_conformance.traces.entries import Trace
@@ -29,12 +30,14 @@ EXACT: Final = Slack(1.0, 0.001)
 
 def add_report(parser: argparse.ArgumentParser) -> None:
     """Add the words of `report`."""
-    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="a result file")
+    parser.add_argument(
+        "files", nargs="*", type=Path, metavar="FILE", help="a result file, or the parts of one run"
+    )
     parser.add_argument(
         *("-o", "--output"),
         type=Path,
         metavar="FILE",
-        help="the page; by default the result file's name with .html",
+        help="the page; by default the first result file's name with .html",
     )
     parser.add_argument("--schema", action="store_true", help="print the schema of result files")
 
@@ -101,13 +104,14 @@ def _mistake(text: str) -> int:
 
 
 def report(options: argparse.Namespace) -> int:
-    """Make a page of a result file: one file, to be opened by a browser."""
+    """Make a page of a result file, or of several that are parts of one run (`--shard`): one file,
+    to be opened by a browser."""
     if options.schema:
         print(json.dumps(schema(), indent=1))
         return 0
-    if options.file is None:
+    if not options.files:
         return _mistake("report: wanted a result file, or --schema")
-    run = read(options.file)
+    run = read(*options.files)
     text = pages.run_page(
         head=run.head,
         runtime=run.runtime,
@@ -117,8 +121,10 @@ def report(options: argparse.Namespace) -> int:
         rules=_rules(),
     )
     if run.cut:
-        print(f"{options.file}: its last line is not whole and left out", file=sys.stderr)
-    return _written(options.output or options.file.with_suffix(".html"), text)
+        print(f"{run.path}: its last line is not whole and left out", file=sys.stderr)
+    if len(options.files) > 1 and (missing := missing_parts(run.head.shard)):
+        print(f"{run.path}: of the parts of this run, {missing}", file=sys.stderr)
+    return _written(options.output or run.path.with_suffix(".html"), text)
 
 
 def _rules() -> Mapping[str, str]:
@@ -176,8 +182,8 @@ def _diff_page(a: RunFile, b: RunFile, found: Sequence[CaseDifference]) -> str:
 
 
 def matrix(options: argparse.Namespace) -> int:
-    """Show how the runs ended, areas by products."""
-    columns = _columns([read(file) for file in options.files])
+    """Show how the runs ended, areas by products; parts of one run are one column."""
+    columns = _columns(_whole_runs(options.files))
     if options.html:
         return _written(options.html, side_by_side.matrix_page(columns))
     form = tables.markdown_table if options.markdown else tables.text_table
@@ -186,6 +192,21 @@ def matrix(options: argparse.Namespace) -> int:
     if rows:
         print(f"\n{form(heads, rows)}")
     return 0
+
+
+def _whole_runs(files: Sequence[Path]) -> list[RunFile]:
+    """The runs in these files; files of one part each, of the same products, are one run."""
+    whole: list[list[RunFile]] = []
+    in_parts: dict[str, list[RunFile]] = {}
+    for file in files:
+        run = read(file)
+        if not is_part(run.head.shard):
+            whole.append([run])
+        elif run.title in in_parts:
+            in_parts[run.title].append(run)
+        else:
+            whole.append(in_parts.setdefault(run.title, [run]))
+    return [joined(parts) for parts in whole]
 
 
 def _columns(runs: Sequence[RunFile]) -> list[tables.Column]:

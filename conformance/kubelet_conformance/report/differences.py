@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kubelet_conformance.report.compare import Pair, Slack, compared, first_of
-from kubelet_conformance.results_file import RunFile
+from kubelet_conformance.results_run import RunFile
 from kubelet_conformance.results_schema import CaseLine
 
 

@@ -77,6 +77,8 @@ def run_facts(
     return facts(
         [
             ("kubelet", f"{head.kubelet} ({head.kubelet.chosen})"),
+            ("its flags", " ".join(head.kubelet_flags)),
+            ("its configuration", head.kubelet_config),
             ("runtime", f"{runtime} ({head.runtime.chosen})"),
             ("suite", head.suite),
             ("began", head.began),

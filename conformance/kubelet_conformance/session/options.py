@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +25,8 @@ def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("kubelet conformance")
     group.addoption("--kubelet", default=DEFAULT.kubelet, help="refkubelet (in this process, virtual time), refkubelet-process, or the path of a kubelet binary")  # fmt: skip  # noqa: E501
     group.addoption("--runtime", default=DEFAULT.runtime, help="fake (in this process), fake-socket, containerd (started in Docker), or unix:///path.sock")  # fmt: skip  # noqa: E501
+    group.addoption("--kubelet-flag", action="append", default=[], metavar="FLAG", help="a further flag of the kubelet process: --kubelet-flag=--v=4 (may be repeated)")  # fmt: skip  # noqa: E501
+    group.addoption("--kubelet-config", default=DEFAULT.kubelet_config, metavar="FILE", help="further fields of its KubeletConfiguration; cases may set them otherwise")  # fmt: skip  # noqa: E501
     group.addoption("--containerd-version", default=DEFAULT.containerd_version, metavar="VERSION", help="of --runtime containerd: 1.6 (default), 1.7 or 2.1")  # fmt: skip  # noqa: E501
     group.addoption("--kubernetes-version", default=DEFAULT.kubernetes_version, metavar="VERSION", help="of the kubelet, where the program does not tell the right one: 1.30.3")  # fmt: skip  # noqa: E501
     group.addoption("--seed", type=int, default=DEFAULT.seed, help="fixes every random choice of a virtual run")  # fmt: skip  # noqa: E501
@@ -71,6 +74,8 @@ def choices_of(option: Any) -> list[Choice]:
         kubernetes_version=option.kubernetes_version,
         traces=option.traces if option.results else "none",
         check_since=option.check_since,
+        kubelet_flags=tuple(option.kubelet_flag),
+        kubelet_config=option.kubelet_config,
     )
     return [replace(choice, seed=seed) for seed in option.seeds or (option.seed,)]
 
@@ -88,9 +93,12 @@ def selection_of(option: Any) -> Selection:
     )
 
 
-def _times(file: Path | None) -> Mapping[str, float]:
+def _times(files: Sequence[Path]) -> Mapping[str, float]:
     """How long cases took in an earlier run. Raises pytest.UsageError."""
+    times_s: Counter[str] = Counter()
     try:
-        return read_times(file) if file else {}
+        for file in files:
+            times_s.update(read_times(file))
     except TimesError as problem:
         raise pytest.UsageError(str(problem)) from None
+    return times_s

@@ -32,6 +32,8 @@ class Run:
         self.writer: ResultsWriter | None = None
         """The result file; None without `--results`."""
         self.file_problem = ""
+        self.environment_problem = ""
+        """Why kubelet or runtime cannot be used, found when they were tried."""
         self.ci: CiPlugin | None = None
         self.places: dict[tuple[str, int | None], int] = {}
         self.began_s = REAL_CLOCK.monotonic_s()

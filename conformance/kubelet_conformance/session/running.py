@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kubelet_conformance.harness.runs.case_run import Result, not_to_run
+from kubelet_conformance.harness.runs.offered import CONTAINERD
 from kubelet_conformance.harness.runs.processes import run_virtual_cases
 from kubelet_conformance.harness.runs.warped import require_warped_kubelet, run_warped_cases
 from kubelet_conformance.results_schema import Product, RuntimeTold
@@ -80,11 +81,15 @@ async def run_real(run: Run, items: Iterable[CaseItem], session: pytest.Session)
     waiting = _to_run(run, items, session)
     if not waiting:
         return
+    if run.choice.runtime == CONTAINERD:
+        _say(session, "starting containerd; its image is built on first use, in a minute")
     async with real_environment(run.choice) as environment:
         cases = [item.case for item in waiting.values()]
         if environment.told is not None:
             run.write(RuntimeTold(Product(*environment.told, run.choice.runtime)))
+        _say(session, "trying the kubelet: it is started once, without pods")
         await require_kubelet(environment)
+        _say(session, _begins(len(cases), run.choice.jobs))
         async with aclosing(run_real_cases(cases, environment, run.choice.jobs)) as results:
             async for result in results:
                 _take(waiting.pop(result.case.id), result, session)
@@ -95,11 +100,31 @@ def run_warped(run: Run, items: Iterable[CaseItem], session: pytest.Session) -> 
     waiting = _to_run(run, items, session)
     if not waiting:
         return
+    _say(session, "trying the kubelet: a minute of its time, without pods")
     require_warped_kubelet(run.choice)
     cases = [item.case for item in waiting.values()]
+    _say(session, _begins(len(cases), run.choice.jobs))
     with closing(run_warped_cases(cases, run.choice, run.choice.jobs)) as results:
         for result in results:
             _take(waiting.pop(result.case.id), result, session)
+
+
+def _begins(count: int, jobs: int) -> str:
+    """What begins when the kubelet has been tried.
+
+    >>> _begins(1, 8), _begins(20, 8)
+    ('it runs; 1 case begins', 'it runs; 20 cases begin, at most 8 at a time')
+    """
+    many = f"{count} cases begin, at most {jobs} at a time"
+    return f"it runs; {'1 case begins' if count == 1 else many}"
+
+
+def _say(session: pytest.Session, text: str) -> None:
+    """Tell what takes a while before the first result; not with -q."""
+    reporter = session.config.pluginmanager.getplugin("terminalreporter")
+    if reporter is not None and session.config.option.verbose >= 0:
+        reporter.ensure_newline()
+        reporter.write_line(text)
 
 
 def _to_run(run: Run, items: Iterable[CaseItem], session: pytest.Session) -> dict[str, CaseItem]:

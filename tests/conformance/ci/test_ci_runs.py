@@ -31,7 +31,7 @@ processes.run_virtual_case = run_state.run_virtual_case = planted
 """
 
 
-def command(tmp_path: Path, *words: str) -> tuple[list[str], dict[str, str]]:
+def command(tmp_path: Path, *words: str, area: str = "pleg") -> tuple[list[str], dict[str, str]]:
     (tmp_path / "planted.py").write_text(PLANTED)
     path = os.pathsep.join([str(tmp_path), *sys.path])
     run = [
@@ -41,14 +41,13 @@ def command(tmp_path: Path, *words: str) -> tuple[list[str], dict[str, str]]:
         "run",
         "-p",
         "planted",
-        "--area",
-        "pleg",
+        *(["--area", area] if area else []),
     ]
     return [*run, *words], {**os.environ, "PYTHONPATH": path}
 
 
-def run(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    line, environment = command(tmp_path, *words)
+def run(tmp_path: Path, *words: str, area: str = "pleg") -> subprocess.CompletedProcess[str]:
+    line, environment = command(tmp_path, *words, area=area)
     return subprocess.run(
         line, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path
     )
@@ -96,6 +95,31 @@ def test_a_baseline_is_written_kept_and_found_to_be_out_of_date(tmp_path: Path) 
     assert "fixed: removed-after-end: take it out of the baseline" in done.stdout
     assert "no such case: no-such-case, in the baseline" in done.stdout
     assert "- removed-after-end\n" in (tmp_path / "summary.md").read_text()
+
+
+SCENARIO = """\
+id: {id}
+title: A pod starts
+rules: [LIFE-001]
+pods: {{web: {{spec: {{containers: [{{name: main}}]}}}}}}
+steps: [{{apply: web}}]
+expect: [{{calls: {{method: StartContainer, pod: web}}, within: 20s, says: It starts}}]
+"""
+
+
+def test_a_part_knows_the_scenarios_of_the_other_parts(tmp_path: Path) -> None:
+    """Of a baseline that names them all, only the name that no file has is told."""
+    names = ["one", "two", "three"]
+    for name in names:
+        (tmp_path / f"{name}.yaml").write_text(SCENARIO.format(id=name))
+    (tmp_path / "known.txt").write_text("\n".join([*names, "nonsense"]))
+    told_of = []
+    for part in ("1/2", "2/2"):
+        words = [f"{name}.yaml" for name in names]
+        done = run(tmp_path, "--shard", part, "--baseline", "known.txt", *words, area="")
+        assert "no such case: nonsense, in the baseline" in done.stdout, done.stdout + done.stderr
+        told_of += re.findall("no such case: (.*), in", done.stdout)
+    assert told_of == ["nonsense", "nonsense"]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,9 @@ MOST_LINES: Final = 80
 """Kept from the line that tells why. A fatal error shows where every goroutine was."""
 _ENDS_IT: Final = re.compile(r"panic: |fatal error: |Fatal Python error: |F\d{4} ")
 """With such a line a program ends, whatever its other threads still write."""
+_GIVES_UP: Final = re.compile(
+    r'E\d{4} .*"command failed" err="((?:[^"\\]|\\.)*)"|^ *refkubelet: error: (.*)$', re.MULTILINE
+)
 _UNCAUGHT: Final = "Traceback (most recent call last):"
 _ORDINARY: Final = re.compile(r"[IWED]\d{4} |\d{4}-\d\d-\d\d |\{\"")
 """A line of a log: klog's, Python's, or one in JSON. Its program goes on."""
@@ -33,6 +36,16 @@ def last_words(lines: Sequence[str]) -> list[str]:
     last_lines = list(lines[first : first + MOST_LINES])
     remaining = len(lines) - first - len(last_lines)
     return [*last_lines, f"({remaining} more lines)"] if remaining else last_lines
+
+
+def own_error(text: str) -> str:
+    """What a kubelet says of itself when it gives up; "" when it says nothing.
+
+    >>> own_error('E1129 1:2 run.go:72] "command failed" err="unknown flag: \\\\"--x\\\\""')
+    'unknown flag: "--x"'
+    """
+    found = _GIVES_UP.findall(text)
+    return re.sub(r"\\(.)", r"\1", "".join(found[-1])) if found else ""
 
 
 def says_that_it_ends(lines: Sequence[str]) -> bool:

@@ -7,7 +7,7 @@ It never waits in real time when the run is virtual: all waiting goes through th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kubelet_conformance.harness.expect import failure
@@ -16,7 +16,7 @@ from kubelet_conformance.harness.observing.activity import Activity
 from kubelet_conformance.harness.observing.kubelet_log import refused_files
 from kubelet_conformance.harness.observing.looked import seen_by
 from kubelet_conformance.harness.observing.snapshots import Snapshots
-from kubelet_conformance.harness.observing.words import call_line, is_write
+from kubelet_conformance.harness.observing.words import call_line, event_line, is_write
 
 LAST_CALLS: Final = 15
 LAST_EVENTS: Final = 8
@@ -146,11 +146,17 @@ class Watch:
         lines += [f"  {line}" for line in self.trace(last=LAST_CALLS)] or ["  (none)"]
         if events := self.snapshots.events[-LAST_EVENTS:]:
             lines.append("last events:")
-            lines += [f"  {e['type']} {e['reason']}: {e['message']}" for e in events]
+            lines += [f"  {line}" for line in self._event_lines(events)]
         if statuses := self.snapshots.status_lines(self.start_s)[-LAST_EVENTS:]:
             lines.append("last statuses:")
             lines += [f"  {line}" for line in statuses]
         return lines
+
+    def _event_lines(self, events: Sequence[Mapping[str, Any]]) -> list[str]:
+        """The events, one line each, with the seconds since the case began."""
+        times_s = self._parts.api.event_times_s() if self._parts.api is not None else {}
+        since_s = {name: self.since_start_s(at_s) for name, at_s in times_s.items()}
+        return [event_line(event, since_s.get(event["metadata"]["name"])) for event in events]
 
     def _refusals(self) -> list[str]:
         """The files of static pods that are there and were refused, each with the reason."""

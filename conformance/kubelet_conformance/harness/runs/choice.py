@@ -10,6 +10,8 @@ import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
 from typing import Final, Literal
 
 from fakecri.cri.endpoint import EndpointError, require_listener, socket_path
@@ -17,6 +19,7 @@ from kubelet_conformance.features import Feature
 from kubelet_conformance.harness import limits
 from kubelet_conformance.harness.containerd.docker_host import NodeError, docker_problem
 from kubelet_conformance.harness.containerd.versions import release_of
+from kubelet_conformance.harness.kubelets.own_options import OptionRefused, check_flag, read_config
 from kubelet_conformance.harness.runs.offered import (
     CONTAINERD,
     FAKE,
@@ -71,6 +74,10 @@ class Choice:
     """The version of the kubelet (`1.30.3`), where it does not tell the right one."""
     check_since: bool = False
     """Only the cases run that this kubelet is too old for, to see whether it is."""
+    kubelet_flags: tuple[str, ...] = ()
+    """Further flags of a kubelet process: `--v=4`."""
+    kubelet_config: str = ""
+    """A file with further fields of its KubeletConfiguration; "": none."""
     traces: Traces = "none"
     """Of which cases what happened is kept for the result file."""
 
@@ -152,6 +159,7 @@ class Choice:
             raise EnvironmentProblem(
                 f"--kubernetes-version {self.kubernetes_version}: wanted a version such as 1.30.3"
             )
+        self._check_own_options()
         self._check_time()
         self._check_pair()
         if not 0 <= self.latency < math.inf:
@@ -161,6 +169,23 @@ class Choice:
         if self.runtime.startswith("unix://"):
             self._check_endpoint()
         self._check_containerd()
+
+    def _check_own_options(self) -> None:
+        """Whether the kubelet can be given these flags and this configuration."""
+        given = [f"--kubelet-flag={flag}" for flag in self.kubelet_flags]
+        given += [f"--kubelet-config {self.kubelet_config}"] if self.kubelet_config else []
+        if given and self.virtual:
+            raise EnvironmentProblem(
+                f"{given[0]}: only a kubelet with a process of its own takes it: choose --kubelet "
+                f"{PROCESS}, or the path of a kubelet binary"
+            )
+        try:
+            for flag in self.kubelet_flags:
+                check_flag(flag)
+            if self.kubelet_config:
+                read_config(Path(self.kubelet_config))
+        except OptionRefused as problem:
+            raise EnvironmentProblem(str(problem)) from None
 
     def _check_time(self) -> None:
         """Whether kubelet and runtime can be in the chosen time on this machine."""
@@ -183,7 +208,14 @@ class Choice:
                 f"{option} needs --runtime {FAKE}: {self.runtime} is in real time"
             )
         if problem := why_not(self.kubelet):
-            raise EnvironmentProblem(f"{option}: {problem}")
+            with open(self.kubelet, "rb") as program:
+                is_script = program.read(2) == b"#!"
+            instead = (
+                "; name the kubelet itself, and what the script gives it with --kubelet-flag and "
+                f"--kubelet-config FILE, or run the script in real time: --runtime {FAKE_SOCKET} "
+                f"without {option}"
+            )
+            raise EnvironmentProblem(f"{option}: {problem}{instead if is_script else ''}")
 
     def _check_pair(self) -> None:
         """Whether kubelet and runtime fit together: both virtual or both real."""
@@ -239,6 +271,9 @@ class Choice:
             line += f" --kubernetes-version {self.kubernetes_version}"
         if self.containerd_version:
             line += f" --containerd-version {self.containerd_version}"
+        line += "".join(f" {quote(f'--kubelet-flag={flag}')}" for flag in self.kubelet_flags)
+        if self.kubelet_config:
+            line += f" --kubelet-config {quote(self.kubelet_config)}"
         if self.virtual:
             slower = "" if self.latency == LATENCY else f" --latency {self.latency:g}"
             return f"{line} --seed {self.seed}{slower}"

@@ -23,6 +23,7 @@ from kubelet_conformance.harness.containerd.image_registries import NodeRegistri
 from kubelet_conformance.harness.containerd.node import NodeDirs
 from kubelet_conformance.harness.containerd.start import start_containerd
 from kubelet_conformance.harness.kubelets.base import KubeletDied, NodePaths
+from kubelet_conformance.harness.kubelets.last_words import own_error
 from kubelet_conformance.harness.kubelets.process import PORTS
 from kubelet_conformance.harness.kubelets.watches import MachineLacks
 from kubelet_conformance.harness.machines.disks import shared_mounts, why_no_disk
@@ -118,9 +119,9 @@ async def require_kubelet(environment: RealEnvironment) -> None:
             raise EnvironmentProblem(str(problem)) from None
         except (KubeletDied, OSError) as problem:
             why = str(problem).strip().rstrip(":")
+            wanted = "wanted a kubelet that takes --config and answers on its healthz and its "
             raise EnvironmentProblem(
-                f"--kubelet {chosen}: wanted a kubelet that takes --config and answers on its "
-                f"healthz and its read-only port; {why}"
+                f"--kubelet {chosen}: {own_error(why) or f'{wanted}read-only port; {why}'}"
             ) from None
 
 

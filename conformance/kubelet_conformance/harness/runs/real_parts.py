@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from fakekubeapi.http import serve as serve_api
 from kubelet_conformance.harness.api_server import ApiServer
 from kubelet_conformance.harness.image_registry import ImageRegistries
 from kubelet_conformance.harness.kubelets.base import NodePaths
+from kubelet_conformance.harness.kubelets.own_options import read_config
 from kubelet_conformance.harness.kubelets.process import ProcessKubelet
 from kubelet_conformance.harness.kubelets.program import (
     REFKUBELET,
@@ -96,7 +97,7 @@ class RealEnvironment:
             registry = ServedRegistry()
             stack.push_async_callback(registry.close)
             plugin_directory = plugins.directory if Feature.DEVICE_PLUGINS in case.needs else None
-            config = _config(case, paths)
+            config = _config(case, paths, self._own_config())
             manifests = await _manifests(case, config, stack)
             machine = None
             if wants_given_machine(case.needs, machine_version()):
@@ -132,7 +133,17 @@ class RealEnvironment:
                 manifests=manifests,
             )
 
+    def _own_config(self) -> Mapping[str, Any]:
+        """The fields that the user gives to the kubelet. Raises OptionRefused."""
+        file = self.choice.kubelet_config
+        return read_config(Path(file)) if file else {}
+
     def _program(self) -> Program:
+        """The program, with the flags of the user."""
+        program = self._program_alone()
+        return replace(program, command=(*program.command, *self.choice.kubelet_flags))
+
+    def _program_alone(self) -> Program:
         if self.choice.kubelet == PROCESS:
             return REFKUBELET
         loop = asyncio.get_running_loop()
@@ -160,10 +171,13 @@ class RealEnvironment:
         return runtime
 
 
-def _config(case: Case, paths: NodePaths) -> dict[str, Any]:
-    """The configuration of the kubelet. Pods of a fake use no memory of this machine: what they use
-    is what the runtime tells. A case may switch that off."""
-    config = kubelet_config(paths, case.node_config)
+def _config(case: Case, paths: NodePaths, own: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration of the kubelet; `own`: the user's fields, which a case may set otherwise.
+    Pods of a fake use no memory of this machine: what they use is what the runtime tells. A case
+    may switch that off."""
+    config = kubelet_config(paths, {**own, **case.node_config})
+    if gates := {**own.get("featureGates", {}), **case.node_config.get("featureGates", {})}:
+        config["featureGates"] = gates
     if case.needs & {Feature.SHORTAGE, Feature.NODE_RESOURCES}:
         gates = config.get("featureGates", {})
         config["featureGates"] = {"PodAndContainerStatsFromCRI": True, **gates}

@@ -18,6 +18,7 @@ from typing import Final
 from kubelet_conformance.features import Feature
 from kubelet_conformance.harness.expect import expect
 from kubelet_conformance.harness.kubelets.base import DEVICE_PLUGINS, LOG_LINKS
+from kubelet_conformance.harness.kubelets.last_words import own_error
 from kubelet_conformance.harness.machines import mounting
 from kubelet_conformance.harness.node import Node
 from kubelet_conformance.harness.runs.case_run import REAL_CLOCK, Outcome, Result, run_case
@@ -68,6 +69,8 @@ def require_warped_kubelet(choice: Choice) -> None:
     does not live in that time: every case would fail for that."""
     with closing(run_warped_cases([SELF_TEST], choice, 1)) as results:
         result = next(results)
+    if error := own_error(result.detail):
+        raise EnvironmentProblem(f"--kubelet {choice.kubelet}: {error}")
     if result.outcome is Outcome.ERROR:
         raise EnvironmentProblem(f"--kubelet {choice.kubelet}: {result.detail.strip()}")
     if result.outcome is not Outcome.PASSED:

@@ -14,3 +14,9 @@ def test_names_of_calls_and_states() -> None:
     entry = {"name": "main", "state": {"running": {}}, "ready": True, "restartCount": 2}
     status = {"phase": "Running", "containerStatuses": [entry]}
     assert describe(status) == "Running; main=running ready restarts=2"
+    entry["ready"] = False
+    assert describe(status) == "Running; main=running restarts=2", "a kubelet that tells no more"
+    entry["started"] = True
+    assert describe(status) == "Running; main=running started restarts=2"
+    entry["started"] = False
+    assert describe(status) == "Running; main=running not started restarts=2"

@@ -78,6 +78,7 @@ host/topology.py: _hugepages
 volumes/mounting.py: mounts_for
 """,
     "the administrator's: configuration, credentials, manifests, the node's own files": """
+pods/manifest_files.py: ManifestFiles.read
 api/kubeconfig.py: read_kubeconfig
 api/kubeconfig.py: _check_token
 config/credentials/files.py: _flag_problems

@@ -19,7 +19,9 @@ from kubelet_conformance.rule_places import Place
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|`[^`]*`)+)\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
 QUESTIONS = re.findall(r"^\| (.+\?) \| (.+) \|$", (DOCS / "index.md").read_text(), re.M)
 ANSWERS = {
-    "What happens when a liveness probe fails?": "kuberuntime.decisions.actions.kill_reason",
+    "What happens when a liveness probe fails, and how long does it take?": (
+        "kuberuntime.decisions.actions.kill_reason"
+    ),
     "Why does my static pod not come back?": "pod_workers.start_order.may_start",
     "In what order are pods evicted for disk?": "eviction.ranking.disk_key",
 }
@@ -62,7 +64,9 @@ def functions(text: str, source: str) -> list[str]:
 
 
 def rule(source: str, anchor: str) -> str:
-    """The text below an anchor of a page of rules, up to the next one."""
+    """The text below an anchor of a page of rules, up to the next one; the whole of a story."""
+    if source.startswith("stories/"):
+        return page(source)
     _, there, after = page(source).partition(f'<a id="{anchor}"></a>')
     assert there, f"no rule {anchor} in {source}"
     return after.partition('<a id="')[0]

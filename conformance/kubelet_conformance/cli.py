@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -365,7 +366,7 @@ def _near(words: Sequence[str], name: str, known: Sequence[str]) -> Iterator[str
 
 def _values(words: Sequence[str], name: str) -> Iterator[str]:
     """The values that are given to an option."""
-    for word, after in zip(words, [*words[1:], ""], strict=True):
+    for word, after in pairwise([*words, ""]):
         if word == name:
             yield after
         elif word.startswith(f"{name}="):

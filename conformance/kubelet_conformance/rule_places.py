@@ -70,7 +70,7 @@ def definitions(path: str, tree: ast.Module) -> list[tuple[range, Place]]:
     found: list[tuple[range, Place]] = []
 
     def visit(body: list[ast.stmt], prefix: str) -> None:
-        for node, below in zip(body, [*body[1:], None], strict=True):
+        for node, below in zip(body, [*body[1:], None], strict=False):
             last = node.end_lineno or node.lineno
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 start = min([node.lineno, *(d.lineno for d in node.decorator_list)])

@@ -55,6 +55,7 @@ def test_run_tells_a_mistyped_word_before_anything_is_loaded(
 @pytest.mark.parametrize(
     "words",
     [
+        [],
         ["--area", "eviction", "--rule", "BACK-003", "--rule", "EVIC", "--id", "stop-minimum"],
         ["--kubelet", "./refkubelet", "--runtime", "unix:///run/fake", "--level=detail"],
         ["mine.yaml", "--area", "mine", "--id", "a-case-of-mine"],

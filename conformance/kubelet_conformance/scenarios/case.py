@@ -14,8 +14,9 @@ from kubelet_conformance.packaged import area_of
 from kubelet_conformance.registry import Case, Level
 from kubelet_conformance.scenarios.config_checks import without_effect
 from kubelet_conformance.scenarios.shape.conditions import Condition
+from kubelet_conformance.scenarios.shape.faults import FAKE_ONLY
 from kubelet_conformance.scenarios.shape.scenario import Scenario
-from kubelet_conformance.scenarios.shape.steps import FAKE_ONLY, Step
+from kubelet_conformance.scenarios.shape.steps import Step
 from kubelet_conformance.scenarios.shape.walk import conditions_of, lasts_s
 
 if TYPE_CHECKING:

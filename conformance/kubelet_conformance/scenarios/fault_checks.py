@@ -11,7 +11,7 @@ from fakecri.cri.services import METHODS
 from fakecri.fake import FakeCRI
 from fakecri.proxy import RecordingProxy
 from kubelet_conformance.scenarios.shape.answers import mistakes_in
-from kubelet_conformance.scenarios.shape.steps import FAKE_ONLY, Fault
+from kubelet_conformance.scenarios.shape.faults import FAKE_ONLY, Fault
 from kubeobjects.strict.errors import ScriptError
 
 

@@ -10,9 +10,9 @@ from kubelet_conformance.harness.expect import failure
 from kubelet_conformance.scenarios.look.node import path_of
 from kubelet_conformance.scenarios.look.view import View
 from kubelet_conformance.scenarios.play.programming import Programmer
+from kubelet_conformance.scenarios.shape.faults import ApiFault
 from kubelet_conformance.scenarios.shape.ranges import Wording
 from kubelet_conformance.scenarios.shape.steps import (
-    ApiFault,
     DropContainers,
     EndContainer,
     ExitContainer,

@@ -14,7 +14,7 @@ from fakecri.scripts.word_shapes import BehaviorEntry, Behaviors
 from fakecri.words.behaviors import exits
 from kubelet_conformance.harness.workload import FOREVER_S
 from kubelet_conformance.scenarios.look.view import View
-from kubelet_conformance.scenarios.shape.steps import FAKE_ONLY, Fault
+from kubelet_conformance.scenarios.shape.faults import FAKE_ONLY, Fault
 from kubeobjects.strict.reader import Placed
 
 

@@ -12,9 +12,10 @@ from fakecri.scripts.script_shapes import RegistryEntry
 from fakecri.scripts.word_shapes import BehaviorEntry
 from kubelet_conformance.known_bugs import KnownBug
 from kubelet_conformance.scenarios.shape.conditions import Expectation, Monitor
+from kubelet_conformance.scenarios.shape.faults import Fault
 from kubelet_conformance.scenarios.shape.fields import CaseId, MinorVersion, Need, Release, RuleId
 from kubelet_conformance.scenarios.shape.pods import Fields, PodEntry
-from kubelet_conformance.scenarios.shape.steps import Fault, Step
+from kubelet_conformance.scenarios.shape.steps import Step
 from kubeobjects.strict.errors import ScriptError
 from kubeobjects.strict.reader import Placed, Strict
 from kubeobjects.strict.values import Value

@@ -209,14 +209,14 @@ def first_sentence(text: str) -> str:
 
 
 def load_cases() -> list[Case]:
-    """Import every module below kubelet_conformance.cases and return all cases."""
+    """Import every module below kubelet_conformance.cases and return their cases; other modules
+    may have registered some, too."""
     import kubelet_conformance.cases  # here, not above: the modules of cases import this one
 
-    for module in pkgutil.walk_packages(
-        kubelet_conformance.cases.__path__, "kubelet_conformance.cases."
-    ):
+    below = f"{kubelet_conformance.cases.__name__}."
+    for module in pkgutil.walk_packages(kubelet_conformance.cases.__path__, below):
         importlib.import_module(module.name)
-    return REGISTRY.cases()
+    return [case for case in REGISTRY.cases() if case.module.startswith(below)]
 
 
 @dataclass(frozen=True, slots=True)

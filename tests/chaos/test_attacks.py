@@ -4,6 +4,7 @@ the long one. How long an answer takes says nothing on a busy machine; that one 
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,13 +17,14 @@ from refkubelet.volumes.mounting import RealMounts
 
 
 @pytest.fixture
-def directory(tmp_path: Path) -> Iterator[Path]:
-    """What is mounted below it, and deeper than others go, is removed."""
-    (tmp_path / "w").mkdir()
-    yield tmp_path / "w"
+def directory() -> Iterator[Path]:
+    """With a short name: paths of sockets end at 107 characters. What is mounted below it, and
+    deeper than others go, is removed."""
+    path = tempfile.mkdtemp(prefix="attack-")
+    yield Path(path)
     if os.geteuid() == 0:
-        RealMounts().unmount_below(str(tmp_path))
-    removed_now(str(tmp_path / "w"))
+        RealMounts().unmount_below(path)
+    removed_now(path)
 
 
 async def test_racing_containers_harm_nobody_NODE_230(directory: Path) -> None:

@@ -63,7 +63,7 @@ def test_the_commands_named_in_the_readme_exist() -> None:
 
 
 def test_the_table_counts_the_cases_there_are() -> None:
-    cases = [c for c in load_cases() if c.body.__module__.startswith("kubelet_conformance.cases.")]
+    cases = load_cases()
     must = Counter(case.area for case in cases if case.level is Level.MUST)
     rows = re.findall(r"^\| (\w+) \| (\d+) \| 0 \| 0 \|", README.read_text(), re.M)
     assert {area: int(passed) for area, passed in rows} == {**must, "all": must.total()}

@@ -13,6 +13,7 @@ from fakekubeapi.errors import StatusError
 from fakekubeapi.requests.shapes import check_shape, require_known_fields
 from kubelet_conformance.scenarios.config_checks import not_in_configuration
 from kubelet_conformance.scenarios.nothing_checks import empty_conditions
+from kubelet_conformance.scenarios.pod_checks import wrong_pods
 from kubelet_conformance.scenarios.shape.conditions import PodShown
 from kubelet_conformance.scenarios.shape.pods import KINDS, container_names
 from kubelet_conformance.scenarios.shape.scenario import Scenario
@@ -44,6 +45,7 @@ def mistakes(scenario: Scenario, *, whole: bool = True) -> Iterator[ScriptError]
         yield from _kubelet_states(scenario)
         yield from _nothing_expected(scenario)
         yield from idle_steps(scenario)
+        yield from wrong_pods(scenario)
 
 
 def _manifests(scenario: Scenario) -> Iterator[ScriptError]:

@@ -194,6 +194,40 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     ]
 
 
+LIMIT = "  web: {spec: {containers: [{name: main, resources: {limits: {%s}}}]}}"
+
+
+def test_a_manifest_that_kubelets_refuse_is_a_mistake(tmp_path: Path) -> None:
+    wrong = GOOD.replace("  web: {}", LIMIT % "memory: 64MiB")
+    (error,) = errors_of(tmp_path, wrong)
+    assert error.startswith(
+        "my-bug.yaml:4:8: pods.web: the kubelet refuses this manifest: spec.containers[0].resources"
+        ".limits.memory: '64MiB' is no quantity"
+    )
+    assert error.endswith("; if that is wanted, expect `pod: {name: web, there: false}`")
+    refused = "  - {pod: {name: web, there: false}, says: It is a pod}\n"
+    assert load_scenario(written(tmp_path, wrong + refused)).id == "my-bug"
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "plug_in: {resource: vendor.example/gpu, devices: [a]}",
+        "patch_node: {set: {status: {capacity: {vendor.example/gpu: 2}}}, status: true}",
+    ],
+)
+def test_a_resource_that_nothing_offers_is_a_mistake(tmp_path: Path, step: str) -> None:
+    alone = GOOD.replace("  web: {}", LIMIT % "vendor.example/gpu: 1, cpu: 1")
+    offered = alone.replace("  - apply: web", f"  - {step}\n  - apply: web")
+    assert load_scenario(written(tmp_path, offered)).id == "my-bug"
+    text = "no step `plug_in` offers it, and a kubelet takes no account of it"
+    assert errors_of(tmp_path, alone) == (f"my-bug.yaml:4:8: pods.web: vendor.example/gpu: {text}",)
+    mistyped = offered.replace("vendor.example/gpu: 1", "vendor.example/gpuu: 1")
+    assert errors_of(tmp_path, mistyped) == (
+        f"my-bug.yaml:4:8: pods.web: vendor.example/gpuu: {text}; did you mean vendor.example/gpu?",
+    )
+
+
 def test_the_id_of_a_fixture_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = written(tmp_path, GOOD.replace("id: my-bug", "id: 104648"))
     assert main(["check", str(file)]) == 2

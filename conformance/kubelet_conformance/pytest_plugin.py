@@ -96,6 +96,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     try:
         all_cases = _by_id(cases)
         chosen = {case.id for case in select(list(all_cases.values()), run.selection)}
+        run.chosen_cases = sum(map(run.selection.chooses, all_cases.values()))
     except SelectionError as problem:
         raise pytest.UsageError(str(problem)) from None
     chosen_items = [i for i in items if not isinstance(i, CaseItem) or i.case.id in chosen]

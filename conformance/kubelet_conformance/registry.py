@@ -236,6 +236,21 @@ class Selection:
         """Whether it has all cases of its level."""
         return not (self.ids or self.areas or self.rules or self.shard != (1, 1))
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What chooses, whatever the part.
+
+        >>> Selection(areas=("backoff",), rules=("LIFE", "BACK"), shard=(1, 2)).words
+        ('area backoff', 'rule BACK', 'rule LIFE')
+        """
+        named = {
+            "area": self.areas,
+            "rule": self.rules,
+            "ID": self.ids,
+            "disabled": self.disabled,
+        }
+        return tuple(f"{kind} {name}" for kind, names in named.items() for name in sorted(names))
+
     def check(self, cases: Sequence[Case]) -> None:
         """Raise SelectionError when a chosen name matches no case at all, whatever its level."""
         names = CaseNames(

@@ -52,6 +52,7 @@ def head_line(choices: Sequence[Choice], selection: Selection, *, now: datetime)
         speed=choice.speed,
         level=level_name(selection.level.name),
         whole=selection.is_whole,
+        chosen=selection.words,
         shard=shard,
         kubelet_flags=choice.kubelet_flags,
         kubelet_config=choice.kubelet_config,

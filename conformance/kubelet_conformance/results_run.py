@@ -23,7 +23,7 @@ from kubelet_conformance.traces.entries import Trace
 
 ALIKE: Final = (
     *("kubelet", "kubelet_flags", "kubelet_config"),
-    *("time", "seeds", "latency", "speed", "level", "long", "suite"),
+    *("time", "seeds", "latency", "speed", "level", "chosen", "long", "suite"),
 )
 """What the heads of all parts of a run say alike."""
 Key = tuple[str, int | None]
@@ -114,6 +114,7 @@ def joined(runs: Sequence[RunFile]) -> RunFile:
         round(sum(end.real_s for end in ends), 3),
         max((end.load for end in ends), default=0.0),
         complete=all(end.complete for end in ends),
+        chosen=max((end.chosen for end in ends), default=0),
     )
     return replace(
         first,
@@ -173,11 +174,19 @@ def _require_alike(first: RunFile, run: RunFile) -> None:
     if first.has_told and run.has_told:
         pairs["runtime"] = (first.runtime, run.runtime)
     pairs["number of parts"] = (_count(first.head), _count(run.head))
+    if first.end and run.end and first.end.chosen and run.end.chosen:
+        pairs["number of chosen cases"] = (first.end.chosen, run.end.chosen)
     for name, (one, other) in pairs.items():
         if one != other:
             raise ResultsError(
-                f"{first.path} and {run.path} are no parts of one run: {name} {one} and {other}"
+                f"{first.path} and {run.path} are no parts of one run: {name} {_told(one)} and "
+                f"{_told(other)}"
             )
+
+
+def _told(value: Any) -> str:
+    words = isinstance(value, tuple) and all(isinstance(word, str) for word in value)
+    return (", ".join(value) or "nothing") if words else str(value)
 
 
 def _count(head: RunHead) -> str:

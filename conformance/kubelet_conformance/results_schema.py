@@ -72,6 +72,9 @@ class RunHead(Struct, tag_field="kind", tag="run", omit_defaults=True, frozen=Tr
     speed: Annotated[float | None, Meta(description="of a run with --speed")] = None
     level: LevelName = "must"
     whole: Annotated[bool, Meta(description="whether all cases of the level were chosen")] = True
+    chosen: Annotated[
+        tuple[str, ...], Meta(description="what all parts were chosen by: area backoff, ...")
+    ] = ()
     shard: Annotated[str, Meta(description="which part of the cases: 2/5")] = ""
     kubelet_flags: Annotated[tuple[str, ...], Meta(description="--kubelet-flag")] = ()
     kubelet_config: Annotated[str, Meta(description="file of --kubelet-config")] = ""
@@ -135,6 +138,9 @@ class RunEnd(Struct, tag_field="kind", tag="end", frozen=True):
     complete: Annotated[
         bool, Meta(description="whether all chosen cases have a line: the run was not stopped")
     ] = True
+    chosen: Annotated[
+        int, Meta(description="how many cases all parts have together; 0: it is not told")
+    ] = 0
 
 
 Line = RunHead | RuntimeTold | CaseLine | TraceLine | RunEnd

@@ -36,6 +36,8 @@ class Run:
         """Why kubelet or runtime cannot be used, found when they were tried."""
         self.ci: CiPlugin | None = None
         self.places: dict[tuple[str, int | None], int] = {}
+        self.chosen_cases = 0
+        """How many cases all parts have together."""
         self.began_s = REAL_CLOCK.monotonic_s()
 
     def run(self, case: Case, choice: Choice) -> Result:
@@ -69,7 +71,8 @@ class Run:
         the run was stopped."""
         real_s = round(REAL_CLOCK.monotonic_s() - self.began_s, 3)
         complete = len(self.results) == wanted
-        self.write(RunEnd(real_s, round(os.getloadavg()[1], 1), complete=complete))
+        load = round(os.getloadavg()[1], 1)
+        self.write(RunEnd(real_s, load, complete=complete, chosen=self.chosen_cases))
         if self.writer is not None:
             self.writer.close()
 

@@ -37,7 +37,7 @@ def files(tmp_path: Path) -> list[Path]:
     """Three parts: each with a case that passed, the second with a failure, the third with one that
     is known."""
     return [
-        part(tmp_path / "a.json", "1/3", case_line("one"), end=RunEnd(2.0, 0.5)),
+        part(tmp_path / "a.json", "1/3", case_line("one"), end=RunEnd(2.0, 0.5, chosen=5)),
         part(
             tmp_path / "b.json", "2/3", case_line("two"), bad("bad"),
             trace_line("bad", crash_trace(10.0)), end=RunEnd(3.0, 1.5),
@@ -59,7 +59,7 @@ def test_parts_are_one_run_with_their_sums_wherever_they_stand(
     (tmp_path / "all.json").write_bytes(b"".join(file.read_bytes() for file in files))
     for run in (read(*files), read(tmp_path / "all.json"), read(*reversed(files))):
         assert {case.id for case in run.cases} == {"one", "two", "bad", "three", "known"}
-        assert (run.head.shard, run.end) == ("1, 2 and 3 of 3", RunEnd(7.5, 1.5))
+        assert (run.head.shard, run.end) == ("1, 2 and 3 of 3", RunEnd(7.5, 1.5, chosen=5))
         (failed,) = (case for case in run.cases if case.id == "bad")
         assert run.trace(failed) == crash_trace(10.0)
 
@@ -73,6 +73,8 @@ def test_parts_are_one_run_with_their_sums_wherever_they_stand(
         ({"shard": "2/3", "seeds": (2,)}, [], r"seeds \(1,\) and \(2,\)"),
         ({"shard": "2/3", "runtime": Product("cri-o", "")}, [], "runtime fakecri 1.36.0 and cri-o"),
         ({"shard": "2/3"}, [case_line("one")], "both have the case one"),
+        ({"shard": "2/3", "chosen": ("area pleg",)}, [], "chosen nothing and area pleg"),
+        ({"shard": "2/3", "end": RunEnd(1.0, 0.5, chosen=9)}, [], "number of chosen cases 5 and 9"),
     ],
 )
 def test_what_are_no_parts_of_one_run_is_told(

@@ -168,6 +168,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     """`@pytest.mark.virtual_time` makes an `async def` test and its async fixtures run in virtual
     time."""
     if not _in_virtual_time(metafunc.definition):
+        if any(mark.name == "virtual_time" for mark in metafunc.definition.own_markers):
+            raise pytest.UsageError(
+                f"{metafunc.definition.nodeid}: the marker virtual_time is for `async def` tests; "
+                "in others call simclock.run_virtual, or show a client the time of a blocking "
+                "channel: `with simclock.python_clocks(channel.clock):`"
+            )
         return (yield)
     if not hasattr(metafunc.config.hook, "pytest_asyncio_loop_factories"):
         raise pytest.UsageError(

@@ -127,7 +127,11 @@ def _add_node(run: argparse.ArgumentParser) -> None:
     """What this node is, and how its kubelet behaves."""
     run.add_argument("--hostname-override", metavar="NAME", default="", help="name of this node")
     run.add_argument(
-        "--node-ip", metavar="IP", default="", help="address of this node, for hostNetwork pods"
+        "--node-ip",
+        metavar="IP",
+        default="",
+        help="address of this node, which hostNetwork pods have and where the API server asks for "
+        "logs and exec: with `address: 127.0.0.1` in the configuration 127.0.0.1",
     )
     run.add_argument(
         "--insecure-server",

@@ -30,9 +30,8 @@ class TestMarked:
     async def test_in_a_class(self, hours):
         await asyncio.sleep(hours * 3600)
 
-@pytest.mark.virtual_time  # as a module's pytestmark does
-def test_without_async():
-    pass
+    def test_without_async(self):  # marked with all others
+        pass
 
 @pytest.mark.virtual_time
 @given(integers(0, 9))
@@ -170,6 +169,13 @@ def test_in_strict_mode_the_marker_is_enough(tmp_path: Path) -> None:
 def test_without_pytest_asyncio_it_says_what_to_install(tmp_path: Path) -> None:
     said = ran(tmp_path, "-p", "no:asyncio")
     assert "the marker virtual_time needs pytest-asyncio 1.4 or newer; install it" in said
+    assert "passed" not in said
+
+
+def test_a_marked_test_that_is_not_async_is_refused(tmp_path: Path) -> None:
+    test = "import pytest\n\n@pytest.mark.virtual_time\ndef test_in_vain() -> None: ...\n"
+    said = ran(tmp_path, tests=test)
+    assert "test_in_vain: the marker virtual_time is for `async def` tests" in said
     assert "passed" not in said
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,7 +51,8 @@ def check_flag(flag: str) -> None:
 
 
 def read_config(path: Path) -> Mapping[str, Any]:
-    """The fields of a KubeletConfiguration, of YAML or JSON. Raises OptionRefused."""
+    """The fields of a KubeletConfiguration, of YAML or JSON. Raises OptionRefused, also for a field
+    that is mistyped."""
     option = f"--kubelet-config {path}"
     try:
         fields = yaml.safe_load(path.read_text())
@@ -64,4 +66,23 @@ def read_config(path: Path) -> Mapping[str, Any]:
         raise OptionRefused(
             f"{option}: {', '.join(taken)}: set by the suite, for each case anew; leave it out"
         )
-    return {name: value for name, value in fields.items() if name not in ("kind", "apiVersion")}
+    own = {name: value for name, value in fields.items() if name not in ("kind", "apiVersion")}
+    if mistyped := _mistyped(own):
+        raise OptionRefused(f"{option}: {'; '.join(mistyped)}")
+    return own
+
+
+def _mistyped(fields: Mapping[str, Any]) -> list[str]:
+    """Fields that are nearly one of those of 1.36: kubelets take them without a word. Others may be
+    those of a newer kubelet, and values are the kubelet's to refuse."""
+    # Here, not above: few runs have a configuration of the user's.
+    from kubeobjects.yaml.document import Document
+    from refkubelet.config import ConfigError
+    from refkubelet.config.decode import struct_of
+    from refkubelet.config.schema.kubelet_config import KubeletConfiguration
+
+    unknown: list[str] = []
+    with suppress(ConfigError):
+        struct_of(Document(dict(fields)), KIND, KubeletConfiguration, unknown)
+    near = [text for text in unknown if "did you mean" in text]
+    return [text.removeprefix(f"{KIND}: ").replace(", without effect", "") for text in near]

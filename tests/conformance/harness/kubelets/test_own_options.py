@@ -98,6 +98,8 @@ def test_a_flag_that_cannot_be_given_is_told(flag: str, said: str) -> None:
         ("kind: Pod", "wanted the fields of a KubeletConfiguration"),
         ("a: [", "no YAML"),
         ("port: 1\nstaticPodPath: /x", "port, staticPodPath: set by the suite"),
+        ("maxPodz: 3", r"maxPodz: unknown field; did you mean maxPods\?"),
+        ("logging: {verbosty: 4}", r"logging.verbosty: unknown field; did you mean verbosity\?"),
     ],
 )
 def test_a_configuration_that_cannot_be_given_is_told(

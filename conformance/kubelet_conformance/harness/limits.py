@@ -79,6 +79,15 @@ REAL_LONG: Final = replace(REAL, limit_s=2400.0)
 JUMPING: Final = replace(VIRTUAL, slack_s=0.5, settle_s=SETTLE_S, quiet_s=1.0, late_s=0.1)
 
 
+def counted_from(start_s: float, now_s: float) -> str:
+    """What a failure says of a limit that counts from later than the wait began.
+
+    >>> counted_from(8.0, 0.5), counted_from(20.0, 20.0)
+    (', counted from 8 s: the kubelet has just started', '')
+    """
+    return f", counted from {start_s:g} s: the kubelet has just started" * (start_s > now_s)
+
+
 def hurried(pace: Pace, speed: float) -> Pace:
     """That pace of real time in a time that passes `speed` times as fast: what the machine is late
     by counts so many times."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kubelet_conformance.harness.expect import failure
+from kubelet_conformance.harness.limits import counted_from
 from kubelet_conformance.harness.node.parts import Parts
 from kubelet_conformance.harness.observing.activity import Activity
 from kubelet_conformance.harness.observing.kubelet_log import refused_files
@@ -100,12 +101,13 @@ class Watch:
         """
         pace = self._parts.pace
         start_s = self.settled_s
+        counted = counted_from(start_s, self.now_s)
         await self.snapshots.refresh()
         self._activity.stir(self.now_s)
         self.snapshots.asked, looked = False, True
         while not condition():
             if self.now_s >= start_s + within_s + self.slack_s:
-                expected = f"{what or 'condition'} within {within_s:g} s"
+                expected = f"{what or 'condition'} within {within_s:g} s{counted}"
                 raise failure(self, expected, seen_by(condition))
             await self._pass(max(pace.tick_s, min(1.0, within_s / 300)))
             looked = self._activity.wants_look(self.now_s) or self.snapshots.asked

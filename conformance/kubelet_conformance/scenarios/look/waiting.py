@@ -8,6 +8,7 @@ from typing import Any, Final
 from msgspec import UNSET
 
 from kubelet_conformance.harness.expect import ExpectationFailed
+from kubelet_conformance.harness.limits import counted_from
 from kubelet_conformance.scenarios.look import calls as look_calls
 from kubelet_conformance.scenarios.look import node as look_node
 from kubelet_conformance.scenarios.look import plugged as look_plugged
@@ -138,11 +139,12 @@ class Watcher:
         node = self._view.node
         limit_s = within_s if wanted.within is UNSET else wanted.within
         end_s = node.settled_s + limit_s + (node.slack_s if limit_s else 0.0)
+        counted = counted_from(node.settled_s, node.now_s)
         await node.refresh()
         result = await look_at(self._view, wanted)
         while not result.holds:
             if node.now_s >= end_s:
-                raise failed(self._view, wanted, f" within {limit_s:g} s", result.seen)
+                raise failed(self._view, wanted, f" within {limit_s:g} s{counted}", result.seen)
             await self.run_for(min(max(0.1, limit_s / TICKS), 1.0))
             result = await look_at(self._view, wanted)
         await self._goes_on(wanted)

@@ -4,9 +4,10 @@ it takes, and what was probably meant. Python's own message names an inner class
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
 from functools import wraps
+from inspect import CO_VARKEYWORDS, isfunction, unwrap
+from types import CodeType
 from typing import Any, TypeVar
 
 from kubeobjects.strict.errors import did_you_mean
@@ -27,11 +28,9 @@ def tells_arguments(*also: str) -> Callable[[F], F]:
     """
 
     def told(function: F) -> F:
-        parameters = inspect.signature(function).parameters
-        of_object = next(iter(parameters), "") == "self"
-        by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-        own = [p.name for p in parameters.values() if p.kind in by_name and p.name != "self"]
-        takes = dict.fromkeys([*own, *also])
+        parameters = _parameters(function)
+        of_object = parameters[:1] == ("self",)
+        takes = dict.fromkeys([*parameters[of_object:], *also])
 
         @wraps(function)
         def checked(*args: Any, **given: Any) -> Any:
@@ -48,10 +47,10 @@ def tells_arguments(*also: str) -> Callable[[F], F]:
 def arguments_told(kind: C) -> C:
     """The class, whose constructor and public methods tell of arguments that they do not have."""
     for name, function in list(vars(kind).items()):
-        if inspect.isfunction(function) and (name == "__init__" or not name.startswith("_")):
-            parameters = inspect.signature(function).parameters.values()
-            if len(parameters) > 1 and all(p.kind is not p.VAR_KEYWORD for p in parameters):
-                setattr(kind, name, tells_arguments()(function))
+        if not isfunction(function) or (name.startswith("_") and name != "__init__"):
+            continue
+        if len(_parameters(function)) > 1 and not _code(function).co_flags & CO_VARKEYWORDS:
+            setattr(kind, name, tells_arguments()(function))
     return kind
 
 
@@ -64,6 +63,18 @@ def require_arguments(called: str, given: Iterable[str], takes: Iterable[str]) -
             raise TypeError(
                 f"{called} has no argument {name!r}{hint} (it takes {', '.join(names) or 'none'})"
             )
+
+
+def _code(function: Callable[..., Any]) -> CodeType:
+    """That of what it wraps. An import has no time for `inspect.signature` of each function."""
+    code: CodeType = unwrap(function).__code__
+    return code
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of all parameters but `*` and `**`."""
+    code = _code(function)
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def _name(function: Callable[..., Any], owner: object) -> str:

@@ -351,7 +351,8 @@ def _wrong_words(words: Sequence[str], *, with_files: bool) -> str:
     if not with_files and (disabled or any(chosen.values())):
         areas, rules, ids = chosen.values()
         try:
-            written_names().check(Selection(ids, areas, rules, disabled=disabled))
+            names = written_names(rules=bool(rules))
+            names.check(Selection(ids, areas, rules, disabled=disabled))
         except SelectionError as problem:
             return str(problem)
     return ""

@@ -35,7 +35,7 @@ def _refused(scenario: Scenario) -> Iterator[ScriptError]:
     from refkubelet.pods.manifest import ManifestError, read_manifest
 
     shown = (part for part in placed_in(scenario) if isinstance(part, PodShown))
-    wanted = {part.name for part in shown if not part.there}
+    wanted = {part.name for part in shown if not part.there and part.source == "kubelet"}
     for key, source in sources_of(scenario.steps).items():
         if source != "static" or key in wanted or key not in scenario.pods:
             continue
@@ -54,7 +54,7 @@ def _not_offered(scenario: Scenario) -> Iterator[ScriptError]:
     for step in scenario.steps:
         if step.plug_in is not UNSET:
             offered.add(step.plug_in.resource)
-        if step.patch_node is not UNSET:
+        if step.patch_node is not UNSET and step.patch_node.status:
             offered |= _status_resources(step.patch_node.set)
     for key, pod in scenario.pods.items():
         for name in sorted(_asked(pod.manifest(key)) - offered):

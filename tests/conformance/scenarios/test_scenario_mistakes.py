@@ -207,6 +207,8 @@ def test_a_manifest_that_kubelets_refuse_is_a_mistake(tmp_path: Path) -> None:
     assert error.endswith("; if that is wanted, expect `pod: {name: web, there: false}`")
     refused = "  - {pod: {name: web, there: false}, says: It is a pod}\n"
     assert load_scenario(written(tmp_path, wrong + refused)).id == "my-bug"
+    without_mirror = refused.replace("name: web,", "name: web, from: api,")
+    assert error in errors_of(tmp_path, wrong + without_mirror)
 
 
 @pytest.mark.parametrize(
@@ -222,6 +224,9 @@ def test_a_resource_that_nothing_offers_is_a_mistake(tmp_path: Path, step: str) 
     assert load_scenario(written(tmp_path, offered)).id == "my-bug"
     text = "no step `plug_in` offers it, and a kubelet takes no account of it"
     assert errors_of(tmp_path, alone) == (f"my-bug.yaml:4:8: pods.web: vendor.example/gpu: {text}",)
+    of_no_status = offered.replace(", status: true", "")
+    if of_no_status != offered:
+        assert any(text in error for error in errors_of(tmp_path, of_no_status))
     mistyped = offered.replace("vendor.example/gpu: 1", "vendor.example/gpuu: 1")
     assert errors_of(tmp_path, mistyped) == (
         f"my-bug.yaml:4:8: pods.web: vendor.example/gpuu: {text}; did you mean vendor.example/gpu?",

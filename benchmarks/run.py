@@ -35,6 +35,7 @@ JUMPING: Final = (
     "simclock/timewarp",
     "conformance/kubelet_conformance/harness",
 )
+SUITE: Final = (*KUBELET, "fakekubeapi", "conformance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "crash_loop": Benchmark(KUBELET, {"runs": 80}, {"runs": 3}),
     "relist": Benchmark(KUBELET, {"rounds": 100}, {"rounds": 20}),
     "pod_starts": Benchmark(KUBELET, {"runs": 3}, {"runs": 1}),
-    "start_up": Benchmark((*KUBELET, "fakekubeapi", "conformance"), {"runs": 15}, {"runs": 5}),
+    "start_up": Benchmark(SUITE, {"runs": 15}, {"runs": 5}),
     "plugin_start": Benchmark(FAKE, {"tests": 20}, {"tests": 5}),
     "cri_calls": Benchmark(FAKE, {"number": 200}, {"number": 20}),
     "real_containerd": Benchmark(FAKE, {"rounds": 10}, {"rounds": 3}),
@@ -63,6 +64,11 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "jumping_time": Benchmark(JUMPING, {}, {"kubelet": ""}),
     "idle_pods": Benchmark(KUBELET, {}, {"duration_s": 10.0}),
     "soak": Benchmark(FAKE, {"duration_s": 60.0}, {"duration_s": 20.0}),
+    "suite": Benchmark(SUITE, {}, {"words": ("--area", "pleg")}),
+    "chaos_worlds": Benchmark(SUITE, {"worlds": 40}, {"worlds": 5}),
+    "side_by_side": Benchmark(
+        SUITE, {}, {"only": ("lives", "unchanged_relist", "requests"), "few": True}
+    ),
 }
 
 
@@ -73,9 +79,9 @@ def measured(name: str, *, quick: bool) -> list[Row]:
     return list(rows(**(benchmark.quick if quick else benchmark.full)))
 
 
-def commit_of(tree: Path = HOME) -> str:
-    """The commit that is checked out there; "" outside a git repository."""
-    command = ("git", "-C", str(tree), "rev-parse", "HEAD")
+def commit_of(tree: Path, folders: Sequence[str] = ()) -> str:
+    """The last commit there that touched the folders (none: any); "" outside a git repository."""
+    command = ("git", "-C", str(tree), "log", "-1", "--format=%H", "--", *folders)
     try:
         head = subprocess.run(command, check=False, capture_output=True, text=True)
     except FileNotFoundError:  # no git
@@ -85,11 +91,11 @@ def commit_of(tree: Path = HOME) -> str:
 
 def keep(name: str, rows: Sequence[Row], file: Path) -> None:
     """Write the rows of a benchmark into the JSON file, in place of those of its last run, with the
-    commit that they are of."""
+    commit that last changed what they measure."""
     record = json.loads(file.read_text()) if file.exists() else {}
     record[name] = {
         "date": f"{RealClock().now():%Y-%m-%d}",
-        "commit": commit_of(),
+        "commit": commit_of(HOME.parent, BENCHMARKS[name].measures),
         "machine": f"{os.cpu_count()} CPUs, {platform.system()} {platform.release()}, "
         f"Python {platform.python_version()}",
         "rows": [
@@ -107,9 +113,7 @@ def keep(name: str, rows: Sequence[Row], file: Path) -> None:
 
 
 def main() -> int:
-    from rich.console import Console
-    from rich.table import Table
-
+    """The command; returns its exit code."""
     parser = argparse.ArgumentParser(description="Measure, and compare with what is wanted.")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions: coarser numbers")
     parser.add_argument("--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS))
@@ -122,6 +126,14 @@ def main() -> int:
         if arguments.results and not arguments.quick:
             keep(name, seen, arguments.results)
         rows += seen
+    return tell(rows)
+
+
+def tell(rows: Sequence[Row]) -> int:
+    """Print a table of the rows and which missed their limits; returns the exit code."""
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table("benchmark", "wanted", "measured", "", "remark", title="best of several runs")
     for row in rows:
         table.add_row(row.what, row.wanted, row.measured, row.verdict, row.remark)

@@ -20,6 +20,7 @@ from between_case import run_between  # noqa: E402
 from chaos_run import run_seed  # noqa: E402 (it works on tests/worlds)
 from given_run import run_given  # noqa: E402
 
+from kubelet_conformance.harness.runs.garbage import collect_less  # noqa: E402
 from kubelet_conformance.harness.runs.seeds import seeds_of  # noqa: E402
 from simclock import RealClock  # noqa: E402
 
@@ -38,8 +39,10 @@ def _run(seed: int, *, kind: str) -> tuple[int, list[str]]:
         return seed, [traceback.format_exc()]
 
 
-def _quiet() -> None:
+def _begin() -> None:
+    """Prepare a process for runs: nothing is logged, garbage seldom looked for."""
     logging.getLogger().addHandler(logging.NullHandler())
+    collect_less()
 
 
 def main() -> int:
@@ -53,7 +56,7 @@ def main() -> int:
     clock, failed = RealClock(), 0
     began_s = clock.monotonic_s()
     runs = partial(_run, kind=wanted.kind)
-    with Pool(wanted.jobs, initializer=_quiet) as pool:
+    with Pool(wanted.jobs, initializer=_begin) as pool:
         for done, (seed, wrong) in enumerate(pool.imap(runs, wanted.seeds), start=1):
             if done % 100 == 0:
                 print(f"{done} done, {failed} with violations", file=sys.stderr, flush=True)

@@ -14,7 +14,7 @@ from loops import virtual_loop
 
 from fakecri import FakeCRI
 from fakekubeapi import FakeApi
-from fakekubeapi.httpx_transport import InProcessTransport
+from fakekubeapi.in_process import InProcessWire
 from kubelet_conformance.harness.api_server import ApiServer
 from kubelet_conformance.harness.kubelets.base import NodePaths
 from kubelet_conformance.harness.kubelets.fake_network import FakeNetwork
@@ -101,8 +101,8 @@ class Node:
         self._kubelet = InProcessKubelet(self.paths, self.world)
 
     def _client(self) -> LightkubeApiClient:
-        """Over HTTP, without sockets."""
-        return LightkubeApiClient.in_process(InProcessTransport(self._api))
+        """Without HTTP, as in the suite's virtual runs."""
+        return LightkubeApiClient.over(InProcessWire(self._api))
 
     @property
     def _api(self) -> FakeApi:

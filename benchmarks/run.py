@@ -61,6 +61,11 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "scaling": Benchmark(FAKE, {"rounds": 100}, {"rounds": 15}),
     "memory": Benchmark(FAKE, {"runs": 3}, {"runs": 1}),
     "eviction_day": Benchmark((*KUBELET, "fakekubeapi"), {"hours": 24.0}, {"hours": 1.0}),
+    "growth": Benchmark(
+        (*KUBELET, "fakekubeapi", "kubeobjects", "conformance"),
+        {"runs": 3},
+        {"runs": 1, "names": ("containers", "log", "questions", "own-watches", "results")},
+    ),
     "jumping_time": Benchmark(JUMPING, {}, {"kubelet": ""}),
     "idle_pods": Benchmark(KUBELET, {}, {"duration_s": 10.0}),
     "soak": Benchmark(FAKE, {"duration_s": 60.0}, {"duration_s": 20.0}),

@@ -230,6 +230,10 @@ class Selection:
     disabled: tuple[str, ...] = ()  # IDs the user switched off: reported as disabled
     shard: tuple[int, int] = (1, 1)  # the first of two parts: (1, 2)
     times_s: Mapping[str, float] = field(default_factory=dict)  # how long cases took: equal parts
+    _ids: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_ids", frozenset(self.ids))
 
     @property
     def is_whole(self) -> bool:
@@ -263,7 +267,7 @@ class Selection:
     def chooses(self, case: Case) -> bool:
         """Whether `case` is to run. A case named by its ID runs whatever its level."""
         if self.ids:
-            return case.id in self.ids
+            return case.id in self._ids
         return (
             case.level <= self.level
             and (not self.areas or case.area in self.areas)

@@ -9,6 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import NoneType
+from typing import Final
+
+PATTERN: Final = frozenset("*?[")
+"""A name with one of these is a pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,17 @@ class Subject:
     container: str = ""
     image: str = ""
     attempt: int | None = None
+
+    @property
+    def handles(self) -> set[tuple[str, str]]:
+        """What rules may have hold of it by."""
+        return {
+            ("", ""),
+            ("pod", self.pod),
+            ("pod", self.uid),
+            ("container", self.container),
+            ("image", self.image),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +54,16 @@ class Match:
                 raise TypeError(f"{name}: wanted a name or a pattern, got {value!r}")
         if not isinstance(self.attempt, int | NoneType) or isinstance(self.attempt, bool):
             raise TypeError(f"attempt: wanted a whole number, got {self.attempt!r}")
+
+    @property
+    def handle(self) -> tuple[str, str]:
+        """One of `Subject.handles` of every subject that fits: the first name that is no pattern,
+        else two empty texts."""
+        for field in ("pod", "container", "image"):
+            name = getattr(self, field)
+            if name and PATTERN.isdisjoint(name):
+                return field, name
+        return "", ""
 
     def fits(self, subject: Subject) -> bool:
         return not self.differences(subject)

@@ -15,7 +15,7 @@ def chosen_sandboxes(core: Core, wanted: Any) -> Iterator[Sandbox]:
     """Those that a filter of sandboxes or of their statistics fits, but for its state."""
     ids = matching_ids(core.sandboxes, wanted.id) if wanted.id else None
     labels = wanted.label_selector
-    for sandbox in core.sandboxes.values():
+    for sandbox in core.sandboxes.labelled(labels):
         if (ids is None or sandbox.id in ids) and (
             not labels or labels_fit(sandbox.config.labels, labels)
         ):
@@ -28,7 +28,7 @@ def chosen_containers(core: Core, wanted: Any) -> Iterator[Container]:
     pod = wanted.pod_sandbox_id
     sandboxes = matching_ids(core.sandboxes, pod) if pod else None
     labels = wanted.label_selector
-    for container in core.containers.values():
+    for container in core.containers.labelled(labels):
         if (
             (ids is None or container.id in ids)
             and (sandboxes is None or container.sandbox.id in sandboxes)

@@ -7,6 +7,7 @@ import copy
 from fakecri.core.cgroups.resources import copied
 from fakecri.core.file_work import CloseLog
 from fakecri.core.lookups.listed import ListedTable
+from fakecri.core.lookups.named import NamedTable
 from fakecri.core.objects import Outcome, State
 from fakecri.core.runtime import LOST, Charges, Core, Driver, Outbox, Plans
 
@@ -21,7 +22,7 @@ def snapshot(core: Core) -> Core:
     frozen.charges = Charges(core.charges.used.as_of(now_ns), settled=core.charges.settled)
     frozen.network = copy.copy(core.network)
     frozen.images = copy.copy(core.images)
-    frozen.images.images = dict(core.images.images)
+    frozen.images.images = NamedTable(core.images.images.items())
     frozen.sandboxes = ListedTable((key, copy.copy(s)) for key, s in core.sandboxes.items())
     frozen.containers = ListedTable((key, copy.copy(c)) for key, c in core.containers.items())
     for sandbox in frozen.sandboxes.values():

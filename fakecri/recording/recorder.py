@@ -17,6 +17,7 @@ from google.protobuf.message import Message
 
 from fakecri.behaviors.matching import Subject
 from fakecri.recording.call import Call, Kept, Question
+from fakecri.recording.call_index import CallIndex
 from fakecri.recording.questions import (
     ASKED,
     Query,
@@ -50,6 +51,7 @@ class Recorder:
         does when its loop begins, times are shown as they are."""
         self._t0_s = t0_s
         self._calls: deque[Call] = deque(maxlen=capacity)
+        self._index = CallIndex(self._calls)
         self._subjects = SubjectBook(from_lists=True)
         self._seq = 0
         self.totals: Counter[str] = Counter()
@@ -139,9 +141,7 @@ class Recorder:
 
     def select(self, wanted: Query) -> list[Call]:
         """The calls that fit, in order of arrival."""
-        calls: Iterable[Call] = self._calls
-        if wanted.method is not None:  # leaves few of many, and costs least
-            calls = [call for call in calls if call.method == wanted.method]
+        calls = self._index.candidates(wanted)
         return [call for call in calls if not wanted.differences(call)]
 
     def last(self, number: int = _SHOWN_CALLS) -> list[Call]:

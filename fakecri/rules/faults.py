@@ -8,6 +8,7 @@ older one acts.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -16,11 +17,12 @@ from typing import Any, TypeAlias, TypeVar
 
 from google.protobuf.message import Message
 
-from fakecri.behaviors.matching import Match, require_count
+from fakecri.behaviors.matching import Match, Subject, require_count
 from fakecri.recording.call import DISTURBED, Call
 
 Proceed: TypeAlias = Callable[[], Awaitable[Message]]
 R = TypeVar("R", bound="Rule")
+Place: TypeAlias = tuple[str, str, str]
 Effect: TypeAlias = Callable[["Rule", Call, Proceed], Awaitable[Message]]
 
 
@@ -50,22 +52,59 @@ class Condition:
 
 
 class RuleBook(list["Rule"]):
-    """The rules in force, oldest first. It also remembers rules that have ended without ever
-    acting."""
+    """The rules in force, oldest first; `add` puts one in force, `remove` and `clear` end them. It
+    also remembers rules that have ended without ever acting."""
 
     def __init__(self) -> None:
         super().__init__()
         self.ended_unused: list[Rule] = []
+        self._by_place: dict[Place, dict[int, Rule]] = {}
+        self._methods: Counter[str] = Counter()
+        self._added = 0
 
     def add(self, rule: R) -> R:
         """Put a rule in force; returns the rule."""
         rule.book = self
         self.append(rule)
+        self._added += 1
+        rule.number = self._added
+        self._by_place.setdefault(rule.place, {})[rule.number] = rule
+        self._methods[rule.place[0]] += 1
         return rule
+
+    def remove(self, rule: Rule) -> None:
+        """End a rule. Raises: ValueError if it is not in force."""
+        super().remove(rule)
+        same = self._by_place[rule.place]
+        del same[rule.number]
+        if not same:
+            del self._by_place[rule.place]
+        self._methods[rule.place[0]] -= 1
+
+    def clear(self) -> None:
+        super().clear()
+        self._by_place.clear()
+        self._methods.clear()
+
+    def has_any(self, method: str) -> bool:
+        """Whether a rule is about calls of this method."""
+        return self._methods[method] > 0
+
+    def about(self, method: str, subject: Subject) -> list[Rule]:
+        """The rules that may be about it, oldest first: each pod may have one of its own, and those
+        of others are not looked at."""
+        found: list[Rule] = []
+        for handle in subject.handles:
+            found += self._by_place.get((method, *handle), {}).values()
+        return sorted(found, key=_number)
 
     def unused(self) -> list[Rule]:
         """The rules that never acted: those that have ended, then those in force."""
         return [*self.ended_unused, *(rule for rule in self if not rule.hits)]
+
+
+def _number(rule: Rule) -> int:
+    return rule.number
 
 
 class Rule:
@@ -76,9 +115,14 @@ class Rule:
     last use ends it.
     """
 
-    def __init__(self, what: str, times: int | None = None) -> None:
+    def __init__(self, what: str, times: int | None = None, place: Place = ("", "", "")) -> None:
+        """`place`: the method that it is about, and the `Match.handle` of its subjects; empty where
+        it is about all."""
         if times is not None:
             require_count("times", times)
+        self.place = place
+        self.number = 0
+        """Of several in a book the one with the smaller number is older."""
         self.book: RuleBook | None = None
         """Where it is in force; None: not yet added."""
         self.what = what
@@ -148,7 +192,7 @@ class CallRule(Rule):
     def __init__(
         self, condition: Condition, effect: Effect, what: str, times: int | None = None
     ) -> None:
-        super().__init__(what, times)
+        super().__init__(what, times, (condition.method, *condition.match.handle))
         self.condition = condition
         self.effect = effect
 
@@ -163,9 +207,7 @@ class FaultRules:
 
     def concern(self, method: str) -> bool:
         """Whether any rule is about this method."""
-        if not self.rules:
-            return False
-        return any(isinstance(r, CallRule) and r.condition.method == method for r in self.rules)
+        return self.rules.has_any(method)
 
     async def apply(self, call: Call, proceed: Callable[[], Awaitable[Any]]) -> Any:
         """Answer a call: by the newest rule that fits, else by `proceed`.
@@ -175,7 +217,7 @@ class FaultRules:
         """
         if not self.rules:
             return await proceed()
-        return await self._apply(list(reversed(self.rules)), call, proceed)
+        return await self._apply(self.rules.about(call.method, call.subject)[::-1], call, proceed)
 
     async def _apply(self, rules: list[Rule], call: Call, proceed: Proceed) -> Message:
         for number, rule in enumerate(rules):

@@ -43,7 +43,7 @@ class BehaviorRule(Rule):
             require_count("first_attempts", first_attempts)
         when = "" if first_attempts is None else f" in their first {first_attempts} attempts"
         what = ", ".join(map(shown, behaviors))
-        super().__init__(f"containers ({match}){when}: {what}", times)
+        super().__init__(f"containers ({match}){when}: {what}", times, ("", *match.handle))
         self.match = match
         self.behaviors = behaviors
         self._before_attempt = first_attempts
@@ -81,7 +81,11 @@ class Programming:
 
     def plan_of(self, container: Container) -> Plan:
         """What the next run of a container does; counts as a use of the rules that decide it."""
-        rules = [r for r in self.behaviors if isinstance(r, BehaviorRule) and r.fits(container)]
+        rules = [
+            rule
+            for rule in self.behaviors.about("", container.subject)
+            if isinstance(rule, BehaviorRule) and rule.fits(container)
+        ]
         for rule in rules:
             rule.take()
         layers = [rule.behaviors for rule in rules]

@@ -54,6 +54,20 @@ def field_selector(text: str, supported: Sequence[str], *, own: bool = True) -> 
     return lambda obj: all((field_value(obj, k) != v) is negated for k, negated, v in terms)
 
 
+def required_value(text: str) -> tuple[str, str]:
+    """The dotted path and value that a field selector wants of every object, the first of several;
+    two empty texts where it wants none. Raises as `field_selector`.
+
+    >>> required_value("a.b!=x,spec.nodeName=n1"), required_value("")
+    (('spec.nodeName', 'n1'), ('', ''))
+    """
+    for raw in filter(None, (part.strip() for part in text.split(","))):
+        key, operator, value = _split_term(raw)
+        if operator != "!=":
+            return key, value
+    return "", ""
+
+
 def label_selector(text: str) -> Predicate:
     """Whether an object matches a label selector such as `a=b,c!=d,e,!f,g in (x,y),h notin (z)`; ""
     matches all. Raises: StatusError 400 for text that is not a selector."""

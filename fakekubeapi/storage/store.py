@@ -8,6 +8,7 @@ remains a true snapshot.
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from fakekubeapi.errors import StatusError, expired
+from fakekubeapi.storage.feeds import Feed, Feeds, Place
 from fakekubeapi.storage.journal import Entry, Journal
 
 Object = dict[str, Any]
@@ -55,6 +57,8 @@ class Store:
         self.given_uids: dict[Key, str] = {}
         """The UIDs that objects get when they are created, where somebody has chosen one."""
         self._objects: dict[Key, Object] = {}
+        self._keys: dict[str, list[Key]] = {}  # sorted, by resource
+        self._feeds = Feeds()
         self._changes: deque[Change] = deque()
         self._history = history
         self._compacted = 0
@@ -72,13 +76,19 @@ class Store:
         """The stored object itself, not to be changed; None if there is none."""
         return self._objects.get(key)
 
-    def keys(self, resource: str, namespace: str | None = None) -> list[Key]:
-        """The keys of a resource by namespace and name. `namespace` None: of all namespaces."""
-        return sorted(
-            key
-            for key in self._objects
-            if key.resource == resource and namespace in (None, key.namespace)
-        )
+    def keys(
+        self, resource: str, namespace: str | None = None, after: tuple[str, str] | None = None
+    ) -> list[Key]:
+        """The keys of a resource by namespace and name. `namespace` None: of all namespaces;
+        `after`: only those behind this namespace and name."""
+        keys = self._keys.get(resource, [])
+        start, end = 0, len(keys)
+        if namespace is not None:
+            start = bisect_left(keys, Key(resource, namespace, ""))
+            end = bisect_left(keys, Key(resource, f"{namespace}\0", ""))
+        if after is not None:
+            start = max(start, bisect_right(keys, Key(resource, *after)))
+        return keys[start:end]
 
     def items(self, resource: str, namespace: str | None = None) -> Iterator[Object]:
         """The stored objects of a resource, in the order of `keys`; not to be changed."""
@@ -87,7 +97,7 @@ class Store:
 
     def namespaced_keys(self, namespace: str) -> list[Key]:
         """The keys of all objects in a namespace, by resource and name."""
-        return sorted(key for key in self._objects if key.namespace == namespace)
+        return [key for resource in sorted(self._keys) for key in self.keys(resource, namespace)]
 
     def put(self, key: Key, obj: Object) -> Object:
         """Store `obj`, new or changed, under the next revision; returns the stored object, whose
@@ -125,6 +135,20 @@ class Store:
         newer.reverse()
         return newer
 
+    def follow(self, place: Place, revision: int) -> Feed:
+        """A feed of the changes after `revision`, to be given back with `unfollow`. Raises:
+        StatusError 410 (Expired) when some of them are forgotten."""
+        missed = self.changes_since(revision)
+        feed = self._feeds.open(place, revision, lambda: self._compacted)
+        for change in missed:
+            if place.resource in ("", change.key.resource):
+                feed.put(change)
+        return feed
+
+    def unfollow(self, feed: Feed) -> None:
+        """End a feed."""
+        self._feeds.close(feed)
+
     def compact(self) -> None:
         """Forget the whole history: a watch that has not seen all of it gets 410 Expired."""
         self._changes.clear()
@@ -143,7 +167,11 @@ class Store:
                 self._waiting.remove(future)
 
     def wake(self) -> None:
-        """Let all that wait in `changed` go on, as a change would."""
+        """Let all that wait for a change go on, as a change would."""
+        self._feeds.wake()
+        self._wake_waiting()
+
+    def _wake_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             if not future.done():
@@ -161,13 +189,24 @@ class Store:
         self._keep(change)
         self.revision = change.revision
         if change.type == "DELETED":
-            del self._objects[change.key]
+            self._forget(change.key)
         else:
-            self._objects[change.key] = change.object
+            self._note(change.key, change.object)
         self._changes.append(change)
         while len(self._changes) > self._history:
             self._compacted = self._changes.popleft().revision
-        self.wake()
+        self._feeds.tell(change)
+        self._wake_waiting()
+
+    def _note(self, key: Key, obj: Object) -> None:
+        if key not in self._objects:
+            insort(self._keys.setdefault(key.resource, []), key)
+        self._objects[key] = obj
+
+    def _forget(self, key: Key) -> None:
+        del self._objects[key]
+        keys = self._keys[key.resource]
+        del keys[bisect_left(keys, key)]
 
     def _keep(self, change: Change) -> None:
         if self._journal is None:
@@ -186,7 +225,7 @@ class Store:
         key = Key(*entry.key)
         previous = self._objects.get(key)
         if entry.revision <= forgotten and entry.object is not None:
-            self._objects[key] = entry.object
+            self._note(key, entry.object)
             return
         if entry.object is not None:
             kind: ChangeType = "ADDED" if previous is None else "MODIFIED"

@@ -1,13 +1,14 @@
 """Watches: the changes of some objects as a stream, from a revision on, without gaps.
 
-A watch reads the store's history by revision, so it neither misses nor reorders a change. When the
-history no longer has the changes it needs next, it ends with an ERROR event (410 Expired).
+A watch reads the store's history from its revision on, and hears of each change after that, so it
+neither misses nor reorders one. When the history no longer has the changes it needs next, it ends
+with an ERROR event (410 Expired).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from fakekubeapi.errors import ApiUnreachable, StatusError, too_large_version
 from fakekubeapi.latency import EVENT
 from fakekubeapi.resources import Resource
 from fakekubeapi.resources.wire import as_written
+from fakekubeapi.storage.feeds import EVERYTHING, Place
 from fakekubeapi.storage.selectors import Predicate
 from fakekubeapi.storage.store import Change, Store
 from kubeobjects.schema.messages import Message
@@ -37,6 +39,8 @@ class WatchOptions:
     """None: all namespaces."""
     matches: Predicate
     """The selectors: which objects to watch."""
+    place: Place
+    """What these objects have in common: where to look for changes."""
     message: Message
     """The type of the objects."""
     resource_version: int | None = None
@@ -76,39 +80,48 @@ async def watch_events(
             yield {"type": "ADDED", "object": obj}
         if options.initial_events and options.bookmarks:
             yield _bookmark(options, revision, {INITIAL_EVENTS_END: "true"})
-    while True:
-        if not connected():
-            raise ApiUnreachable("the API server went down (FakeApi.down)")
-        try:
-            changes = store.changes_since(revision)
-        except StatusError as error:
-            yield {"type": "ERROR", "object": error.body()}
-            return
-        for change in changes:
+    # With a latency each watch takes its time over each change, whatever it is about.
+    place = options.place if latency is None else EVERYTHING
+    try:
+        feed = store.follow(place, revision)
+    except StatusError as error:
+        yield {"type": "ERROR", "object": error.body()}
+        return
+    try:
+        while True:
             if not connected():
-                break
-            revision = max(revision, change.revision)
-            event = _event_of(change, options)
-            if event is not None:
-                yield event
-        idle = store.revision <= revision and connected()
-        if idle:
-            mark_at = _mark_at(options, loop.time())
-            if not await _change_before(store, _earlier(deadline, mark_at)):
-                if options.bookmarks:
-                    yield _bookmark(options, revision)
-                if deadline is not None and loop.time() >= deadline:
-                    return
-                continue
-        if idle and latency is not None:
-            await asyncio.sleep(sum(latency.of(EVENT)))
+                raise ApiUnreachable("the API server went down (FakeApi.down)")
+            try:
+                changes = feed.take()
+            except StatusError as error:
+                yield {"type": "ERROR", "object": error.body()}
+                return
+            for change in changes:
+                if not connected():
+                    break
+                event = _event_of(change, options)
+                if event is not None:
+                    yield event
+            idle = feed.is_empty and connected()
+            if idle:
+                mark_at = _mark_at(options, loop.time())
+                if not await _before(feed.wait(), _earlier(deadline, mark_at)):
+                    if options.bookmarks:
+                        yield _bookmark(options, max(revision, store.revision))
+                    if deadline is not None and loop.time() >= deadline:
+                        return
+                    continue
+            if idle and latency is not None:
+                await asyncio.sleep(sum(latency.of(EVENT)))
+    finally:
+        store.unfollow(feed)
 
 
 async def reached(store: Store, revision: int) -> bool:
     """Wait until the store is at that revision; whether it is, after three seconds at most."""
     deadline = asyncio.get_running_loop().time() + FRESH_WITHIN_S
     while store.revision < revision:
-        if not await _change_before(store, deadline):
+        if not await _before(store.changed(), deadline):
             return False
     return True
 
@@ -123,11 +136,11 @@ def _earlier(one: float | None, other: float | None) -> float | None:
     return min(times, default=None)
 
 
-async def _change_before(store: Store, deadline: float | None) -> bool:
+async def _before(change: Awaitable[None], deadline: float | None) -> bool:
     """Wait for a change; whether there was one before the deadline (in the loop's seconds)."""
     try:
         async with asyncio.timeout_at(deadline):
-            await store.changed()
+            await change
     except TimeoutError:
         return False
     return True

@@ -15,7 +15,13 @@ from fakekubeapi.requests.parameters import (
     whole_number,
 )
 from fakekubeapi.requests.routes import Route
-from fakekubeapi.storage.selectors import Predicate, field_selector, label_selector
+from fakekubeapi.storage.feeds import Place
+from fakekubeapi.storage.selectors import (
+    Predicate,
+    field_selector,
+    label_selector,
+    required_value,
+)
 from fakekubeapi.storage.store import Key, Object, Store
 from fakekubeapi.storage.watch import WatchOptions
 
@@ -67,10 +73,8 @@ def list_of(store: Store, route: Route, params: Mapping[str, str]) -> Object:
     if params.get("resourceVersion") == "0":
         limit = 0  # a kube-apiserver answers from its cache, which knows no parts
     matches = chosen(route, params)
-    keys = store.keys(route.resource.qualified, route.namespace)
-    if start:
-        last = _decode_continue(start)
-        keys = [key for key in keys if (key.namespace, key.name) > last]
+    last = _decode_continue(start) if start else None
+    keys = store.keys(route.resource.qualified, route.namespace, last)
     items: list[Object] = []
     metadata: dict[str, Any] = {"resourceVersion": str(store.revision)}
     for i, key in enumerate(keys):
@@ -102,6 +106,7 @@ def watch_options(
         resource=route.resource,
         namespace=route.namespace,
         matches=chosen(route, {**params, **by_name}),
+        place=_place(route, {**params, **by_name}),
         message=route.message,
         resource_version=version,
         timeout_s=max(0, timeout_s) if timeout_s else None,
@@ -109,6 +114,12 @@ def watch_options(
         bookmark_every_s=bookmark_every_s,
         initial_events=is_true(params.get("sendInitialEvents")),
     )
+
+
+def _place(route: Route, params: Mapping[str, str]) -> Place:
+    """What all objects of a watch have in common, as far as it is told in one field."""
+    path, value = required_value(params.get("fieldSelector", ""))
+    return Place(route.resource.qualified, route.namespace, path, value)
 
 
 def _encode_continue(key: Key) -> str:

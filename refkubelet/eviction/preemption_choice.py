@@ -8,8 +8,9 @@ pkg/kubelet/types/pod_update.go: Preemptable.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
 from typing import Final
 
 from kubeobjects.quantity import NANO
@@ -85,27 +86,52 @@ def closest_pods(pods: Sequence[Pod], requirements: Requirements) -> tuple[Pod, 
     """A selection of `pods` that is enough: again and again the pod that comes closest to what is
     still missing (PREE-006). Raises `NoVictims` if all of them are not enough.
     """
-    candidates, chosen = list(pods), []
+    alike: dict[tuple[int, ...], _Alike] = {}
+    candidates: list[tuple[Pod, _Alike]] = []
+    for index, pod in enumerate(pods):
+        amounts = (
+            request(pod, name) for name in (*(r.resource for r in requirements), MEMORY, CPU)
+        )
+        group = alike.setdefault(tuple(amounts), _Alike(pod))
+        heappush(group.places, -index)
+        candidates.append((pod, group))
+    chosen = []
     while requirements:
         if not candidates:
             raise NoVictims(requirements)
-        best = _closest(candidates, requirements)
-        chosen.append(candidates[best])
-        requirements = without(requirements, [candidates[best]])
-        candidates[best] = candidates[-1]  # as in upstream; this order decides later ties
-        candidates.pop()
+        best = _closest(alike.values(), requirements, len(candidates))
+        pod, group = candidates[best]
+        heappop(group.places)
+        chosen.append(pod)
+        requirements = without(requirements, [pod])
+        last = candidates.pop()
+        if best < len(candidates):  # as in upstream; this order decides later ties
+            candidates[best] = last
+            heappush(last[1].places, -best)
     return tuple(chosen)
 
 
-def _closest(candidates: Sequence[Pod], requirements: Requirements) -> int:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Alike:
+    """Pods whose requests are those of one of them, so that none is closer than another. `places`:
+    where they are among the candidates, negative, the last one first; those behind the end of the
+    candidates do not count."""
+
+    pod: Pod
+    places: list[int] = field(default_factory=list)
+
+    def last(self, end: int) -> int:
+        """The place of the last one; -1: there is none."""
+        while self.places and -self.places[0] >= end:
+            heappop(self.places)
+        return -self.places[0] if self.places else -1
+
+
+def _closest(groups: Iterable[_Alike], requirements: Requirements, end: int) -> int:
     """The index of the closest pod; of equally close pods the one with the smaller request, then
     the later one."""
-    best, best_rank = 0, _rank(candidates[0], requirements)
-    for index, pod in enumerate(candidates[1:], start=1):
-        rank = _rank(pod, requirements)
-        if rank <= best_rank:
-            best, best_rank = index, rank
-    return best
+    ranks = ((_rank(g.pod, requirements), -last) for g in groups if (last := g.last(end)) >= 0)
+    return -min(ranks)[1]
 
 
 def _rank(pod: Pod, requirements: Requirements) -> tuple[float, int, int]:

@@ -18,7 +18,7 @@ from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Part, keep_running
 from refkubelet.model.gates import gated_fields
 from refkubelet.model.objects import Pod
-from refkubelet.model.pod import pod_ref
+from refkubelet.model.pod import pod_ref, uid
 from refkubelet.model.pod_updates import PodSource, PodUpdate
 from refkubelet.pods.merge import merge_pod_sources
 from refkubelet.telemetry.pod_startup_latency import PodStartupLatency
@@ -60,6 +60,7 @@ class PodConfig:
         self._gated = gated_fields(feature_gates)
         self._latency = latency
         self._pods: dict[PodSource, Mapping[str, Pod]] = {}
+        self._came: dict[PodSource, Mapping[str, Pod]] = {}  # as the source told of those
 
     def seen_all_sources(self, seen: frozenset[PodSource]) -> bool:
         """Whether every configured source has delivered, and the sync loop has taken an update of
@@ -85,17 +86,28 @@ class PodConfig:
 
     async def merge(self, source: PodSource, pods: Sequence[Pod]) -> None:
         """Merge one complete set of `source`; waits while the queue is full."""
+        before = self._came.get(source, {})
+        same = {id(pod) for pod in pods if before.get(uid(pod)) is pod}
         if self._latency is not None and source is PodSource.API:
             for pod in pods:
-                self._latency.observed(pod)
+                if id(pod) not in same or self._latency.may_end(uid(pod)):
+                    self._latency.observed(pod)
+        gated = [pod if id(pod) in same else self._gated(pod) for pod in pods]
         result = merge_pod_sources(
             self._pods.get(source, {}),
-            [self._gated(pod) for pod in pods],
+            gated,
             source,
             first=source not in self._pods,
             seen_at=format_rfc3339(self._clock.wall_ns(), digits=9),
+            same=same,
         )
         self._pods[source] = result.pods
+        left_out = {id(dropped.pod) for dropped in result.dropped}
+        self._came[source] = {
+            uid(came): came
+            for came, pod in zip(pods, gated, strict=True)
+            if id(pod) not in left_out
+        }
         for dropped in result.dropped:
             pod = dropped.pod
             message = (

@@ -7,7 +7,7 @@ Upstream: pkg/kubelet/config/config.go: Merge, updatePodsInCache, checkAndUpdate
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -55,47 +55,40 @@ def merge_pod_sources(
     *,
     first: bool,
     seen_at: str,
+    same: Collection[int] = (),
 ) -> MergeResult:
     """Compare one source's message with the set before it.
 
-    `first`: this is the first message of the source, for which an ADD is made even if it would be
-    empty; `seen_at`: the annotation kubernetes.io/config.seen of new pods (SRC-065). Order: REMOVE,
-    ADD, UPDATE, DELETE, the empty ADD, RECONCILE (SRC-064).
+    `same`: the identities of the objects of which pods of that set were made, which are not
+    compared again: a source tells of all its pods whenever one has changed. `first`: this is the
+    first message of the source, for which an ADD is made even if it would be empty; `seen_at`: the
+    annotation kubernetes.io/config.seen of new pods (SRC-065). Order: REMOVE, ADD, UPDATE, DELETE,
+    the empty ADD, RECONCILE (SRC-064).
     """
-    nameable, unsafe = drop_unsafe_names(message)
-    unique, duplicates = drop_duplicate_names(nameable)
     pods: dict[str, Pod] = {}
     changes: dict[PodOperation, list[Pod]] = {operation: [] for operation in PodOperation}
-    for pod in unique:
+    names: set[str] = set()
+    unsafe, twice = list[DroppedPod](), list[DroppedPod]()
+    for pod in message:
+        known = previous.get(uid_of(pod)) if id(pod) in same else None
+        if known is None and (why := unsafe_name(pod)) is not None:  # SRC-025
+            unsafe.append(DroppedPod(pod, why))
+            continue
+        name = full_name_of(pod)
+        if name in names:  # SRC-024, LIFE-002
+            twice.append(DroppedPod(pod, f'duplicate pod name "{name}"'))
+            continue
+        names.add(name)
+        if known is not None:
+            pods[uid_of(known)] = known
+            continue
         old = previous.get(uid_of(pod))
         operation, merged_pod = _compare(old, pod, source, seen_at)
         pods[uid_of(merged_pod)] = merged_pod
         if operation is not None:
             changes[operation].append(merged_pod)
     changes[PodOperation.REMOVE] = [p for u, p in previous.items() if u not in pods]
-    twice = (DroppedPod(p, f'duplicate pod name "{full_name_of(p)}"') for p in duplicates)
     return MergeResult(pods, _in_order(changes, source, first), (*unsafe, *twice))
-
-
-def drop_unsafe_names(message: Iterable[Pod]) -> tuple[tuple[Pod, ...], tuple[DroppedPod, ...]]:
-    """Split into pods whose names can be parts of paths, and the others (SRC-025)."""
-    checked = [(pod, unsafe_name(pod)) for pod in message]
-    return (
-        tuple(pod for pod, why in checked if why is None),
-        tuple(DroppedPod(pod, why) for pod, why in checked if why is not None),
-    )
-
-
-def drop_duplicate_names(message: Iterable[Pod]) -> tuple[tuple[Pod, ...], tuple[Pod, ...]]:
-    """Split into the first pod of each full name, and the rest (SRC-024, LIFE-002)."""
-    first: dict[str, Pod] = {}
-    duplicates: list[Pod] = []
-    for pod in message:
-        if full_name_of(pod) in first:
-            duplicates.append(pod)
-        else:
-            first[full_name_of(pod)] = pod
-    return tuple(first.values()), tuple(duplicates)
 
 
 def _compare(

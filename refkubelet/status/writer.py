@@ -93,12 +93,16 @@ class StatusWriter:
         self._counted: dict[str, int] = {}
         # By the UID at the API server: its status and ours, compared and found equal.
         self._equal: dict[str, tuple[PodStatus | None, PodStatus]] = {}
+        self._settled: dict[str, VersionedStatus] = {}
+        """By the UID of the pod: what the API server has, so that only a look at everything finds
+        more to send. None of static pods, whose mirror may be another by now."""
         self.changed = asyncio.Event()
         self._complaints = Complaints(log, deps.clock)
 
     def drop(self, pod_uid: str) -> None:
         """Forget the status of the pod with that UID, and all that was kept for it."""
         self._statuses.pop(pod_uid, None)
+        self._settled.pop(pod_uid, None)
         self._complaints.over(pod_uid)
         if self._deps.latency is not None:
             self._deps.latency.forget(pod_uid)
@@ -140,9 +144,14 @@ class StatusWriter:
         if everything:
             self._forget_confirmations()
         for pod_uid, entry in list(self._statuses.items()):
+            if not everything and self._settled.get(pod_uid) is entry:
+                continue
             try:
                 if self._must_send(pod_uid, entry, everything):
+                    self._settled.pop(pod_uid, None)
                     await self._send(self._deps.api, pod_uid)
+                elif not is_static(entry.pod):
+                    self._settled[pod_uid] = entry
             except Exception as error:  # the other statuses are written all the same
                 complaint = f"the status of {full_name(entry.pod)} is not written"
                 self._complaints.failed(complaint, error, key=pod_uid)

@@ -60,6 +60,11 @@ class PodStartupLatency:
         elif start.told_running and not start.over and all_run(pod.status):
             self._observe(pod, start)
 
+    def may_end(self, pod_uid: str) -> bool:
+        """Whether the start of the pod with that UID would be over, were its pod `observed`."""
+        start = self._starts.get(pod_uid)
+        return start is not None and start.told_running and not start.over
+
     def written(self, pod: Pod) -> None:
         """The pod's status was written, and the API server has it like this."""
         start = self._starts.get(uid(pod))

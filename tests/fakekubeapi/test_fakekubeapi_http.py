@@ -125,9 +125,9 @@ async def test_a_client_that_goes_away_ends_its_watch() -> None:
     async with await serve(api) as server:
         async with aiohttp.ClientSession(server.url) as http:
             stream = await http.get("/api/v1/pods", params={"watch": "true"})
-            await until(lambda: bool(api.store._waiting))
+            await until(lambda: bool(api.store._feeds._by_place))
             stream.close()
-        await until(lambda: not api.store._waiting)
+        await until(lambda: not api.store._feeds._by_place)
 
 
 async def test_close_ends_open_watches() -> None:

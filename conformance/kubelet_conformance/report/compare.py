@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from kubelet_conformance.traces.entries import Entry, Trace
 
@@ -115,8 +115,7 @@ def _of_pod(
 ) -> Iterator[Pair]:
     """The calls of one pod. `ends`: when A and B ended."""
     a, b = both
-    matcher = SequenceMatcher(None, [s.name for s in a], [s.name for s in b], autojunk=False)
-    for kind, a_from, a_to, b_from, b_to in matcher.get_opcodes():
+    for kind, a_from, a_to, b_from, b_to in _alignment([s.name for s in a], [s.name for s in b]):
         if kind == "equal":
             for step_of_a, other in zip(a[a_from:a_to], b[b_from:b_to], strict=True):
                 yield Pair(pod, step_of_a, other, _difference(step_of_a, other, slack))
@@ -125,6 +124,27 @@ def _of_pod(
             yield Pair(pod, step, None, f"only in A: {step.name}{_waited(step, a, b, ends[1])}")
         for step in b[b_from:b_to]:
             yield Pair(pod, None, step, f"only in B: {step.name}{_waited(step, b, a, ends[0])}")
+
+
+Opcode: TypeAlias = tuple[str, int, int, int, int]
+
+
+def _alignment(a: Sequence[str], b: Sequence[str]) -> Iterator[Opcode]:
+    """Which calls stand side by side, in the shape of `SequenceMatcher.get_opcodes`. What fits best
+    is looked for, in a time that grows with the square of the number of calls, only between where
+    the two begin to differ and from where on they are alike again."""
+    shorter = min(len(a), len(b))
+    begin = next((n for n in range(shorter) if a[n] != b[n]), shorter)
+    most = shorter - begin
+    alike = next((n for n in range(most) if a[-1 - n] != b[-1 - n]), most)
+    a_end, b_end = len(a) - alike, len(b) - alike
+    if begin:
+        yield "equal", 0, begin, 0, begin
+    matcher = SequenceMatcher(None, a[begin:a_end], b[begin:b_end], autojunk=False)
+    for kind, a_from, a_to, b_from, b_to in matcher.get_opcodes():
+        yield kind, begin + a_from, begin + a_to, begin + b_from, begin + b_to
+    if alike:
+        yield "equal", a_end, len(a), b_end, len(b)
 
 
 def _waited(step: Step, own: Sequence[Step], other: Sequence[Step], end_s: float) -> str:

@@ -3,7 +3,7 @@ pods that no step makes, rules that cannot act, expectations that hold whatever 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from kubelet_conformance.scenarios.shape.pods import KINDS, container_names
 from kubelet_conformance.scenarios.shape.scenario import Scenario
 from kubelet_conformance.scenarios.shape.steps import Step, made_by, sources_of
 from kubelet_conformance.scenarios.shape.walk import conditions_of, placed_in
-from kubelet_conformance.scenarios.step_checks import idle_steps
+from kubelet_conformance.scenarios.step_checks import changes_of_pods, idle_steps
 from kubeobjects.schema.messages import message
 from kubeobjects.strict.errors import ScriptError, did_you_mean
 from kubeobjects.strict.reader import Placed, Strict
@@ -36,7 +36,7 @@ def mistakes(scenario: Scenario, *, whole: bool = True) -> Iterator[ScriptError]
     yield from _names(scenario)
     yield from _rules(scenario)
     yield from not_in_configuration(scenario)
-    names = {name for key in scenario.pods for name in _containers(scenario, key)}
+    names = {name for of_pod in _containers(scenario).values() for name in of_pod}
     yield from empty_conditions(scenario, names, whole=whole)
     if whole:
         yield from _pods(scenario)
@@ -74,33 +74,34 @@ def _pods(scenario: Scenario) -> Iterator[ScriptError]:
 
 def _names(scenario: Scenario) -> Iterator[ScriptError]:
     """Pods and containers that there are not."""
+    containers = _containers(scenario)
     for step in scenario.steps:
         for place, key, container in _asked_in_step(step):
-            yield from _unknown(scenario, place, key, container)
+            yield from _unknown(containers, place, key, container)
     for condition in conditions_of(scenario):
         for place, key, container in _asked(condition):
-            yield from _unknown(scenario, place, key, container)
+            yield from _unknown(containers, place, key, container)
 
 
-def _unknown(scenario: Scenario, place: Placed, key: str, container: Any) -> Iterator[ScriptError]:
-    if key not in scenario.pods:
-        pod_keys = ", ".join(scenario.pods) or "none"
-        hint = did_you_mean(key, scenario.pods)
+def _unknown(
+    containers: Mapping[str, list[str]], place: Placed, key: str, container: Any
+) -> Iterator[ScriptError]:
+    if key not in containers:
+        pod_keys = ", ".join(containers) or "none"
+        hint = did_you_mean(key, containers)
         yield place.error(f"no pod {key!r} in `pods`, which has: {pod_keys}{hint}")
-    elif container is not UNSET and container not in (names := _containers(scenario, key)):
+    elif container is not UNSET and container not in (names := containers[key]):
         hint = did_you_mean(container, names)
         yield place.error(f"no container {container!r} in pod {key}: {', '.join(names)}{hint}")
 
 
-def _containers(scenario: Scenario, key: str) -> list[str]:
-    """The containers that a pod has at some time."""
-    names = list(container_names(scenario.pods[key].manifest(key)))
-    for step in scenario.steps:
-        change = getattr(step.argument, "set", UNSET)
-        if getattr(step.argument, "pod", "") == key and change is not UNSET:
-            spec = change.get("spec") or {}
+def _containers(scenario: Scenario) -> dict[str, list[str]]:
+    """The containers that pods have at some time, by the keys of the pods."""
+    names = {key: list(container_names(pod.manifest(key))) for key, pod in scenario.pods.items()}
+    for key, changes in changes_of_pods(scenario.steps).items():
+        for spec in (change.get("spec") or {} for change in changes if key in names):
             for kind in (*KINDS, "ephemeralContainers"):
-                names += [c["name"] for c in spec.get(kind) or [] if "name" in c]
+                names[key] += [c["name"] for c in spec.get(kind) or [] if "name" in c]
     return names
 
 
@@ -212,6 +213,7 @@ def _rules(scenario: Scenario) -> Iterator[ScriptError]:
     sources = sources_of(scenario.steps)
     rules: list[Any] = [*programmed.faults, *programmed.behaviors]
     rules += [step.argument for step in scenario.steps if step.word in ("fault", "behave")]
+    containers = _containers(scenario) if rules else {}
     for rule in rules:
         # Here, not above: only scenarios with rules need a runtime to be read.
         from kubelet_conformance.scenarios.fault_checks import cannot_act
@@ -226,7 +228,7 @@ def _rules(scenario: Scenario) -> Iterator[ScriptError]:
         if not met:
             yield rule.error(f"pod: {rule.pod!r} fits no pod of the scenario")
         elif rule.container is not UNSET:
-            inner = [name for key in met for name in _containers(scenario, key)]
+            inner = [name for key in met for name in containers[key]]
             if not any(fnmatchcase(name, rule.container) for name in inner):
                 yield rule.error(f"container: {rule.container!r} fits none of {', '.join(inner)}")
 

@@ -3,7 +3,7 @@ change nothing, ends of what has not begun, names of what is not plugged in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import UNSET
@@ -168,9 +168,9 @@ def _answers(scenario: Scenario) -> Iterator[ScriptError]:
 
 def _replies(scenario: Scenario) -> Iterator[ScriptError]:
     """Replies to commands that no probe or hook executes."""
+    changes = changes_of_pods(scenario.steps)
     for key, pod in scenario.pods.items():
-        changes = [s.argument.set for s in scenario.steps if _changes_pod(s, key)]
-        commands = set(_commands([pod.manifest(key), *changes]))
+        commands = set(_commands([pod.manifest(key), *changes.get(key, [])]))
         for container, runs in pod.behaviors.items():
             for behavior in (each for one in runs for each in one.behaviors):
                 if not isinstance(behavior, replies) or behavior.command is None:
@@ -182,9 +182,14 @@ def _replies(scenario: Scenario) -> Iterator[ScriptError]:
                     )
 
 
-def _changes_pod(step: Step, key: str) -> bool:
-    change = getattr(step.argument, "set", UNSET)
-    return getattr(step.argument, "pod", "") == key and change is not UNSET
+def changes_of_pods(steps: Iterable[Step]) -> dict[str, list[Any]]:
+    """What steps change of pods, in their order, by the keys of the pods."""
+    changes: dict[str, list[Any]] = {}
+    for argument in (step.argument for step in steps):
+        change = getattr(argument, "set", UNSET)
+        if change is not UNSET and (key := getattr(argument, "pod", "")):
+            changes.setdefault(key, []).append(change)
+    return changes
 
 
 def _commands(value: Any) -> Iterator[tuple[str, ...]]:

@@ -18,6 +18,7 @@ from kubecri.v1 import api_pb2 as pb
 
 from fakecri.core.image_store.references import parse_reference
 from fakecri.core.lookups.lookup import shown
+from fakecri.core.lookups.named import NamedTable
 from fakecri.errors import CriError, unknown
 from fakecri.process.accounts import Accounts
 from fakecri.words import stop_signals
@@ -25,6 +26,8 @@ from kubeobjects.arguments import arguments_told
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]")
 DEFAULT_SIZE_BYTES: Final = 2_000_000
+HASH: Final = "sha256:"
+"""What ids and digests begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,7 @@ class ImageStore:
     """The images of the node. Pulls ask `registry`."""
 
     registry: Registry = any_image
-    images: dict[str, Image] = field(default_factory=dict)
+    images: NamedTable[Image] = field(default_factory=NamedTable)
 
     def __repr__(self) -> str:
         names = (", ".join(image.tags or image.digests) for image in self.images.values())
@@ -161,22 +164,29 @@ class ImageStore:
         return new
 
     def _take_tags_from_others(self, new: Image) -> None:
-        for image in list(self.images.values()):
-            if image.id != new.id and set(image.tags) & set(new.tags):
-                remaining = tuple(t for t in image.tags if t not in new.tags)
-                self.images[image.id] = replace(image, tags=remaining)
+        for tag in new.tags:
+            for image in self.images.named(tag):
+                if image.id != new.id:
+                    remaining = tuple(t for t in image.tags if t not in new.tags)
+                    self.images[image.id] = replace(image, tags=remaining)
 
     def find(self, reference: str) -> Image | None:
         """By tag, digest reference, id, or a unique prefix of an id (CRI-091); None: not there."""
-        by_id = [i for i in self.images.values() if _is_id_prefix(i.id, reference)]
+        by_id = self._with_prefix(reference)
         if len(by_id) == 1:
-            return by_id[0]
+            return self.images[by_id.pop()]
         try:
             normal = str(parse_reference(reference))
         except ValueError:
             return None
-        images = (i for i in self.images.values() if normal in i.tags or normal in i.digests)
-        return next(images, None)
+        return next(iter(self.images.named(normal)), None)
+
+    def _with_prefix(self, text: str) -> set[str]:
+        """The ids that begin with a text, with or without the name of their hash; of more than two
+        only some."""
+        if not text:
+            return set()
+        return {*self.images.at_most_two(text), *self.images.at_most_two(f"{HASH}{text}")}
 
     def resolve(self, reference: str) -> Image:
         """The image that a container is to be made of; it is never pulled (CRI-051).
@@ -275,12 +285,6 @@ def credentials_of(auth: pb.AuthConfig) -> tuple[str, str] | None:
 
 def _digest(text: str) -> str:
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-
-
-def _is_id_prefix(image_id: str, text: str) -> bool:
-    return bool(text) and (
-        image_id.startswith(text) or image_id.removeprefix("sha256:").startswith(text)
-    )
 
 
 def _joined(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:

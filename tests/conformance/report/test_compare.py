@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import pytest
 from result_files import case_line, crash_trace, head_line, trace_line, write_lines
 
+from kubelet_conformance.report import compare
 from kubelet_conformance.report.commands import main
 from kubelet_conformance.report.compare import Slack, compared, first_difference, first_of, steps
 from kubelet_conformance.traces.entries import Entry, Trace
+from simclock import Rng
 
 GOOD = crash_trace(0.2, 10.4, 20.7, 40.1)
 
@@ -131,3 +134,43 @@ def test_a_file_that_is_none_is_one_error(
     assert main("diff", [str(runs[0]), "none.json"]) == 2
     said = capsys.readouterr()
     assert said.err == "kubelet-conformance: cannot read none.json: no such file or directory\n"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_calls_stand_side_by_side_that_are_alike(seed: int) -> None:
+    """Whatever the two have: each call is there once, those side by side have one name, and up to
+    the first one that differs, and from the last one on, all are side by side."""
+    rng = Rng(seed).stream("names")
+    a = [rng.choice("xyz") for _ in range(int(rng.random() * 40))]
+    b = [name for name in a if rng.random() < 0.9]
+    for _ in range(int(rng.random() * 3)):
+        b.insert(int(rng.random() * (len(b) + 1)), rng.choice("xyz"))
+    at_a = at_b = 0
+    for kind, a_from, a_to, b_from, b_to in compare._alignment(a, b):
+        assert (a_from, b_from) == (at_a, at_b)
+        assert (kind == "equal") is (a[a_from:a_to] == b[b_from:b_to])
+        at_a, at_b = a_to, b_to
+    assert (at_a, at_b) == (len(a), len(b))
+    ways = list(compare._alignment(a, b))
+    if a == b:
+        assert len(ways) == min(1, len(a))
+    elif a and b and a[0] == b[0]:
+        assert ways[0][0] == "equal"
+    if a and b and a != b and a[-1] == b[-1]:
+        assert ways[-1][0] == "equal"
+
+
+def test_only_what_differs_is_aligned(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [("CreateContainer", "StartContainer")[n % 2] for n in range(1000)]
+    lengths = []
+
+    class Counting(SequenceMatcher[str]):
+        def __init__(self, junk: None, a: list[str], b: list[str], *, autojunk: bool) -> None:
+            lengths.append((len(a), len(b)))
+            super().__init__(junk, a, b, autojunk)
+
+    monkeypatch.setattr(compare, "SequenceMatcher", Counting)
+    other = [*names[:500], "StopContainer", *names[500:]]
+    assert [way[0] for way in compare._alignment(names, other)] == ["equal", "insert", "equal"]
+    assert list(compare._alignment(names, list(names))) == [("equal", 0, 1000, 0, 1000)]
+    assert lengths == [(0, 1), (0, 0)]

@@ -21,8 +21,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakekubeapi import ApiUnreachable, FakeApi, ServerOptions
+from fakekubeapi.storage.feeds import Feed
 from fakekubeapi.storage.selectors import label_selector
-from simclock import NothingToWaitFor, run_virtual
+from fakekubeapi.storage.store import Key, Store
+from simclock import NothingToWaitFor, Rng, run_virtual
 
 pytestmark = pytest.mark.virtual_time
 
@@ -324,3 +326,142 @@ async def test_bookmarks_are_empty_objects_as_go_writes_them(
         str(api.store.revision),
         {"kind": kind, "apiVersion": group, **empty},
     )
+
+
+WATCHES = (
+    {},
+    {"fieldSelector": "metadata.name=a"},
+    {"fieldSelector": "metadata.name!=a"},
+    {"fieldSelector": "metadata.name!=b,metadata.name=a"},
+    {"labelSelector": "x=1"},
+)
+POD_WATCHES = (
+    {},
+    {"fieldSelector": "spec.nodeName=n1"},
+    {"fieldSelector": "status.phase=Running,spec.nodeName=n1"},
+    {"fieldSelector": "spec.nodeName="},
+)
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_watches_hear_of_all_that_is_for_them(seed: int) -> None:
+    """What a watch is told while it is open is what one sees that looks through the whole history
+    afterwards."""
+    rng = Rng(seed).stream("changes")
+    api = FakeApi()
+    await create(api, "/api/v1/namespaces", {"metadata": {"name": "other"}})
+    spaces = ("/api/v1/namespaces/default", "/api/v1/namespaces/other", "/api/v1")
+    chosen = [(f"{space}/configmaps", params) for space in spaces for params in WATCHES]
+    chosen += [(f"{space}/pods", params) for space in spaces for params in POD_WATCHES]
+    first = str(api.store.revision)
+    told: list[list[Any]] = [[] for _ in chosen]
+
+    async def listen(path: str, params: dict[str, str], heard: list[Any]) -> None:
+        async for event in api.watch(path, params={**params, "resourceVersion": first}):
+            heard.append((event["type"], event["object"]["metadata"]["name"]))
+
+    tasks = [
+        asyncio.create_task(listen(path, params, heard))
+        for (path, params), heard in zip(chosen, told, strict=True)
+    ]
+    for _ in range(60):
+        space, name = rng.choice(spaces[:2]), rng.choice("abc")
+        maps, pods = f"{space}/configmaps", f"{space}/pods"
+        change = rng.randrange(6)
+        labels = {"x": str(rng.randrange(2))}
+        if change == 0:
+            meta = {"name": name, "labels": labels}
+            await api.request("POST", maps, body={"metadata": meta})
+        elif change == 1:
+            await api.request("DELETE", f"{maps}/{name}")
+        elif change == 2:
+            body: Any = {"metadata": {"labels": labels}}
+            merge = "application/merge-patch+json"
+            await api.request("PATCH", f"{maps}/{name}", body=body, content_type=merge)
+        elif change == 3:
+            await api.request("POST", pods, body=pod(name))
+        elif change == 4:
+            body = {"target": {"name": rng.choice(("n1", "n2"))}}
+            await api.request("POST", f"{pods}/{name}/binding", body=body)
+        else:
+            await api.request("DELETE", f"{pods}/{name}", body={"gracePeriodSeconds": 0})
+        if rng.random() < 0.5:
+            await asyncio.sleep(0.1)
+    await asyncio.sleep(1)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert sum(map(len, told)) > 20
+    for (path, params), heard in zip(chosen, told, strict=True):
+        assert heard == await seen(api, path, **params, resourceVersion=first), (path, params)
+
+
+async def test_a_change_wakes_the_watches_that_it_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    woken = 0
+
+    def wake(feed: Feed) -> None:
+        nonlocal woken
+        woken += 1
+        real(feed)
+
+    real = Feed.wake
+    monkeypatch.setattr(Feed, "wake", wake)
+    api = FakeApi()
+    nodes = [pod(f"p{n}") | {"spec": {**pod("p")["spec"], "nodeName": f"n{n}"}} for n in range(50)]
+    places = [(CONFIGMAPS, f"metadata.name=m{n}") for n in range(50)]
+    places += [(PODS, f"spec.nodeName=n{n}") for n in range(50)]
+    places += [("/api/v1/nodes", "")] * 50
+    tasks = [
+        asyncio.create_task(anext(api.watch(path, params={"fieldSelector": which})))
+        for path, which in places
+    ]
+    await asyncio.sleep(0)
+    for number in range(50):
+        await create(api, CONFIGMAPS, configmap(f"m{number}"))
+        await create(api, PODS, nodes[number])
+    await asyncio.wait(tasks[:100])
+    assert woken == 100
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_a_watch_that_nobody_reads_keeps_no_more_than_the_history() -> None:
+    api = FakeApi(options=ServerOptions(history=10))
+    watch = api.watch(CONFIGMAPS, params={"resourceVersion": str(api.store.revision)})
+    reading = asyncio.create_task(anext(watch))
+    await asyncio.sleep(0)
+    await create(api, CONFIGMAPS, configmap("a"))
+    assert (await reading)["type"] == "ADDED"
+    for number in range(100):
+        await create(api, CONFIGMAPS, configmap(f"m{number}"))
+        (feed,) = (f for same in api.store._feeds._by_place.values() for f in same.values())
+        assert len(feed._changes) <= 10
+    assert (await anext(watch))["object"]["code"] == 410
+    await watch.aclose()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_keys_are_those_that_a_look_at_all_finds(seed: int) -> None:
+    rng = Rng(seed).stream("keys")
+    store = Store()
+    there: set[Key] = set()
+    words = ("", "a", "a-b", "a.b", "ab", "b")
+    for _ in range(300):
+        key = Key(rng.choice(("pods", "nodes")), rng.choice(words), rng.choice(words[1:]))
+        if key in there and rng.random() < 0.5:
+            store.remove(key)
+            there.discard(key)
+        else:
+            store.put(key, {"metadata": {"name": key.name}})
+            there.add(key)
+        space = rng.choice((None, *words))
+        after = rng.choice((None, (rng.choice(words), rng.choice(words))))
+        assert store.keys("pods", space, after) == sorted(
+            k
+            for k in there
+            if k.resource == "pods"
+            and space in (None, k.namespace)
+            and (after is None or (k.namespace, k.name) > after)
+        )
+        assert store.namespaced_keys("a") == sorted(k for k in there if k.namespace == "a")

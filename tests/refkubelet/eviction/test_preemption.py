@@ -13,6 +13,7 @@ from pods import container, make_pod
 from refkubelet.admission.admit_handler import Rejection
 from refkubelet.admission.predicates import Failures, RecoveryError
 from refkubelet.admission.resource_fit import Shortage
+from refkubelet.eviction import preemption_choice
 from refkubelet.eviction.preemption import PreemptionDeps, Preemptor
 from refkubelet.eviction.preemption_choice import (
     NoVictims,
@@ -27,6 +28,7 @@ from refkubelet.eviction.preemption_choice import (
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import uid
 from refkubelet.model.qos import qos_class
+from simclock import Rng
 
 CLUSTER, NODE = 2_000_000_000, 2_000_001_000
 MEMORY = "memory"
@@ -280,3 +282,48 @@ async def test_no_room_can_be_made_PREE_004() -> None:
     with pytest.raises(RecoveryError, match=wanted):
         await world.make_room(CRITICAL, TOO_MANY)
     assert world.log == []
+
+
+def plainly(pods: list[Pod], requirements: tuple[Requirement, ...]) -> list[Pod]:
+    """The closest pod again and again, looked for among all; the last takes its place."""
+    candidates, chosen = list(pods), []
+    while requirements:
+        ranks = [
+            (distance(p, requirements), request(p, "memory"), request(p, "cpu"), -index)
+            for index, p in enumerate(candidates)
+        ]
+        best = -min(ranks)[-1]
+        chosen.append(candidates[best])
+        requirements = without(requirements, [candidates[best]])
+        candidates[best] = candidates[-1]
+        candidates.pop()
+    return chosen
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_pods_that_are_alike_are_chosen_as_if_each_was_looked_at_PREE_006(seed: int) -> None:
+    rng = Rng(seed).stream("pods")
+    pods = [
+        pod(f"p{number}", rng.choice((0, 1, 2)), rng.choice(("", "10m", "20m", "35m")))
+        for number in range(30)
+    ]
+    every = (
+        need(max(1, int(sum(request(one, name) for one in pods) * rng.random())), name)
+        for name in ("cpu", MEMORY, "pods")
+    )
+    requirements = tuple(r for r in every if rng.random() < 0.7)
+    assert list(closest_pods(pods, requirements)) == plainly(pods, requirements)
+
+
+def test_pods_that_are_alike_are_looked_at_once_PREE_006(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+
+    def counted(pod: Pod, requirements: tuple[Requirement, ...]) -> float:
+        nonlocal looks
+        looks += 1
+        return distance(pod, requirements)
+
+    monkeypatch.setattr(preemption_choice, "distance", counted)
+    pods = [pod(f"p{number}", cpu="10m") for number in range(200)]
+    assert len(closest_pods(pods, (need(1000, "cpu"),))) == 100
+    assert looks == 100

@@ -15,6 +15,7 @@ from refkubelet.model.pod import CONFIG_SEEN, CONFIG_SOURCE, uid
 from refkubelet.model.pod import annotations as annotations_of
 from refkubelet.model.pod_updates import PodOperation, PodSource
 from refkubelet.pods.merge import MergeResult, merge_pod_sources
+from simclock import Rng
 
 ADD, UPDATE, DELETE = PodOperation.ADD, PodOperation.UPDATE, PodOperation.DELETE
 REMOVE, RECONCILE = PodOperation.REMOVE, PodOperation.RECONCILE
@@ -164,3 +165,35 @@ def test_operations_lead_from_one_set_to_the_other_SRC_060(
                 known[uid(p)] = p
     assert known == result.pods
     assert list(result.pods) == new
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_the_same_object_needs_no_comparison(seed: int) -> None:
+    """Whatever a source tells of: the operations and what is dropped are those of a comparison of
+    everything. Pods of one name and pods of one UID are among them."""
+    rng = Rng(seed).stream("messages")
+    quick, plain = dict[str, Pod](), dict[str, Pod]()
+    came: dict[str, Pod] = {}
+    message: list[Pod] = []
+    for number in range(60):
+        message = [p for p in message if rng.random() < 0.9]
+        for _ in range(int(rng.random() * 3)):
+            new = make_pod(
+                container(image=rng.choice("ij")),
+                name=rng.choice(("a", "b", "../c")),
+                uid=rng.choice("1234"),
+                phase=rng.choice(("Pending", "Running")),
+                meta=rng.choice((None, DELETED)),
+            )
+            message = [p for p in message if uid(p) != uid(new) or rng.random() < 0.2]
+            message.insert(int(rng.random() * (len(message) + 1)), new)
+        same = {id(p) for p in message if came.get(uid(p)) is p}
+        first = number == 0
+        one = merge_pod_sources(
+            quick, message, PodSource.API, first=first, seen_at="now", same=same
+        )
+        other = merge_pod_sources(plain, message, PodSource.API, first=first, seen_at="now")
+        assert one == other
+        left_out = {id(d.pod) for d in one.dropped}
+        came = {uid(p): p for p in message if id(p) not in left_out}
+        quick, plain = dict(one.pods), dict(other.pods)

@@ -12,6 +12,7 @@ from pods import make_pod
 from refkubelet.events.queued_recorder import QueuedEventRecorder
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod_updates import PodOperation, PodSource
+from refkubelet.pods import merge
 from refkubelet.pods.config import Deliver, PodConfig
 from refkubelet.pods.manager import PodManager
 from simclock import Clock
@@ -139,3 +140,24 @@ def test_removing_an_edited_pod_leaves_the_name_to_its_successor_SRC_067() -> No
     pods.add(new)
     pods.remove(old)
     assert pods.static_of(pod("m", "web", source="api", mirror="x")) is new
+
+
+async def test_a_change_of_one_pod_compares_that_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A source tells of all its pods whenever one has changed."""
+    compared = 0
+
+    def differ(old: Pod, new: Pod) -> bool:
+        nonlocal compared
+        compared += 1
+        return real(old, new)
+
+    real = merge.differ_semantically
+    monkeypatch.setattr(merge, "differ_semantically", differ)
+    clock, recorder = parts()
+    config = PodConfig([], recorder, clock)
+    pods = [pod(str(number)) for number in range(100)]
+    await config.merge(PodSource.API, pods)
+    for number in range(40):
+        pods[number] = pod(str(number), seen="later")
+        await config.merge(PodSource.API, pods)
+    assert compared == 40

@@ -27,7 +27,7 @@ from refkubelet.model.objects import (
 from refkubelet.model.pod import CONFIG_HASH, CONFIG_MIRROR, CONFIG_SOURCE, uid
 from refkubelet.pods.manager import PodManager
 from refkubelet.status.manager import StatusManager
-from refkubelet.status.writer import StatusDeps
+from refkubelet.status.writer import StatusDeps, StatusWriter
 from refkubelet.telemetry.pod_metrics import StartMetrics, StatusMetrics
 from refkubelet.telemetry.pod_startup_latency import PodStartupLatency
 from simclock import Ids, Rng
@@ -448,3 +448,24 @@ async def test_nothing_is_kept_of_a_pod_whose_name_another_one_has_STAT_024() ->
         await w.settle()
         assert w.manager.get(uid(pod)) is None
         assert not w.latency._starts
+
+
+async def test_a_status_that_is_written_is_not_looked_at_when_another_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = 0
+
+    def must_send(*about: Any) -> bool:
+        nonlocal looks
+        looks += 1
+        return real(*about)
+
+    real = StatusWriter._must_send
+    monkeypatch.setattr(StatusWriter, "_must_send", must_send)
+    async with running_manager() as w:
+        pods = [await w.post(f"p{number}") for number in range(50)]
+        for pod in pods:
+            w.manager.set_pod_status(pod, running())
+            await w.settle()
+        assert len(w.patches()) == 50
+        assert looks <= 3 * 50

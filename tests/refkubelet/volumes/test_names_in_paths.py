@@ -28,7 +28,7 @@ from refkubelet.model.names import MAX_NAME_BYTES, UnsafeNameError
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod_updates import PodSource
 from refkubelet.pods.manifest import ManifestError, read_manifest
-from refkubelet.pods.merge import drop_unsafe_names
+from refkubelet.pods.merge import merge_pod_sources
 from refkubelet.volumes.host_paths import HostPathError, check_host_path
 from refkubelet.volumes.mounting import NoMounts
 
@@ -66,8 +66,9 @@ def pod_of(
 @pytest.mark.parametrize("field", ["uid", "name", "namespace", "main", "volume"])
 def test_a_pod_with_such_a_name_is_not_run_SRC_025(field: str, odd: str) -> None:
     pod = pod_of(**{field: ODD[odd]})
-    runs, (dropped,) = drop_unsafe_names([pod])
-    assert runs == ()
+    result = merge_pod_sources({}, [pod], PodSource.FILE, first=True, seen_at="now")
+    (dropped,) = result.dropped
+    assert not result.pods
     assert dropped.pod is pod
 
 

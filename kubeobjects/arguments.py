@@ -32,12 +32,19 @@ def tells_arguments(*also: str) -> Callable[[F], F]:
         of_object = parameters[:1] == ("self",)
         takes = dict.fromkeys([*parameters[of_object:], *also])
 
+        takes_all = function.__code__.co_flags & CO_VARKEYWORDS  # then Python refuses none
+
         @wraps(function)
         def checked(*args: Any, **given: Any) -> Any:
             __tracebackhide__ = True
-            if given.keys() - takes:
-                require_arguments(_name(function, args[0] if of_object else None), given, takes)
-            return function(*args, **given)
+            try:
+                if not (takes_all and given.keys() - takes):
+                    return function(*args, **given)
+            except TypeError:
+                if not given.keys() - takes:
+                    raise
+            wrong = next(name for name in given if name not in takes)
+            raise _refusal(_name(function, args[0] if of_object else None), wrong, takes)
 
         return checked  # type: ignore[return-value]
 
@@ -59,10 +66,15 @@ def require_arguments(called: str, given: Iterable[str], takes: Iterable[str]) -
     names = list(takes)
     for name in given:
         if name not in names:
-            hint = did_you_mean(name, names)
-            raise TypeError(
-                f"{called} has no argument {name!r}{hint} (it takes {', '.join(names) or 'none'})"
-            )
+            raise _refusal(called, name, names)
+
+
+def _refusal(called: str, wrong: str, takes: Iterable[str]) -> TypeError:
+    names = list(takes)
+    hint = did_you_mean(wrong, names)
+    return TypeError(
+        f"{called} has no argument {wrong!r}{hint} (it takes {', '.join(names) or 'none'})"
+    )
 
 
 def _code(function: Callable[..., Any]) -> CodeType:

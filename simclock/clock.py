@@ -7,6 +7,7 @@ A component is given a `Clock` and never asks the operating system. It waits thr
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from abc import ABC, abstractmethod
 from datetime import UTC, datetime, timedelta
@@ -63,12 +64,18 @@ class VirtualClock(Clock):
     def __init__(self, loop: asyncio.AbstractEventLoop, start: datetime) -> None:
         self._loop_time = self.monotonic_s = loop.time  # type: ignore[method-assign]
         self._start_ns = (start - EPOCH) // timedelta(microseconds=1) * 1000
+        self._read_at_s = math.nan
+        self._read_ns = 0
 
     def monotonic_s(self) -> float:
         return self._loop_time()
 
     def wall_ns(self) -> int:
-        return self._start_ns + round(self._loop_time() * NANOSECONDS)
+        now_s = self._loop_time()
+        if now_s != self._read_at_s:  # most instants are read many times
+            self._read_ns = self._start_ns + round(now_s * NANOSECONDS)
+            self._read_at_s = now_s
+        return self._read_ns
 
 
 def format_rfc3339(wall_ns: int, *, digits: int = 0) -> str:

@@ -20,7 +20,7 @@ import heapq
 import math
 import random
 import selectors
-from asyncio import events, tasks
+from asyncio import tasks
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextvars import Context, copy_context
@@ -52,23 +52,34 @@ class TimeLimitPassed(RuntimeError):
     """The run went on beyond the limit of virtual time it was given."""
 
 
-def _new_timer(
-    when: float,
+class _TimerHandle(asyncio.TimerHandle):
+    """A timer that is cancelled in one step; not in debug mode, where a handle notes more."""
+
+    __slots__ = ()
+
+    def cancel(self) -> None:
+        timer: Any = self
+        if not timer._cancelled:
+            if timer._scheduled:
+                timer._loop._timer_handle_cancelled(timer)
+            timer._cancelled = True
+            timer._callback = timer._args = None
+
+
+def _filled(
+    handle: Any,
     callback: Callable[..., object],
     args: tuple[Any, ...],
     loop: asyncio.AbstractEventLoop,
     context: Context | None,
 ) -> Any:
-    """A TimerHandle, made without calling its constructors: timers are a large part of a run, and
+    """The handle, made without calling its constructors: handles are a large part of a run, and
     this is faster. In debug mode the constructors are called, as they note where it was made."""
-    if loop.get_debug():
-        return asyncio.TimerHandle(when, callback, args, loop, context)
-    timer: Any = asyncio.TimerHandle.__new__(asyncio.TimerHandle)
-    timer._context = copy_context() if context is None else context
-    timer._loop, timer._callback, timer._args, timer._when = loop, callback, args, when
-    timer._cancelled = timer._scheduled = False
-    timer._repr = timer._source_traceback = None
-    return timer
+    handle._context = copy_context() if context is None else context
+    handle._loop, handle._callback, handle._args = loop, callback, args
+    handle._cancelled = False
+    handle._repr = handle._source_traceback = None
+    return handle
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -94,6 +105,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._passes_unasked = 0
         self._descriptors = selectors.DefaultSelector()
         super().__init__(self._descriptors)
+        self._runnable: deque[asyncio.Handle] = getattr(self, "_ready")
         self.shuffle = None if seed is None else random.Random(seed)
         self.clock = VirtualClock(self, start)
         self.jumps = 0
@@ -114,12 +126,50 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         *args: Any,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
+        return self._add_timer(when, callback, args, context)
+
+    def call_later(  # type: ignore[override]
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        if delay is None:
+            raise TypeError("delay must not be None")
+        return self._add_timer(self._virtual_s + delay, callback, args, context)
+
+    def _add_timer(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: Context | None,
+    ) -> asyncio.TimerHandle:
         if self._closed:  # type: ignore[attr-defined]
             raise RuntimeError("Event loop is closed")
-        timer: asyncio.TimerHandle = _new_timer(when, callback, args, self, context)
-        timer._scheduled = True  # type: ignore[attr-defined]  # its cancel() then tells us
+        timer: Any
+        if self._debug:  # type: ignore[attr-defined]
+            timer = asyncio.TimerHandle(when, callback, args, self, context)
+        else:
+            timer = _filled(_TimerHandle.__new__(_TimerHandle), callback, args, self, context)
+            timer._when = when
+        timer._scheduled = True  # its cancel() then tells us
         heapq.heappush(self._timers, (when, next(self._timer_numbers), timer))
-        return timer
+        return timer  # type: ignore[no-any-return]
+
+    def call_soon(  # type: ignore[override]
+        self,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> asyncio.Handle:
+        if self._closed or self._debug:  # type: ignore[attr-defined]
+            return super().call_soon(callback, *args, context=context)
+        handle: asyncio.Handle
+        handle = _filled(asyncio.Handle.__new__(asyncio.Handle), callback, args, self, context)
+        self._runnable.append(handle)
+        return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
         """Called by asyncio when a timer is cancelled. A cancelled timer stays in the heap until
@@ -134,8 +184,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def _run_once(self) -> None:
         """One pass, as asyncio's `run_forever` asks for it until the loop is stopped."""
-        ready: deque[events.Handle] = getattr(self, "_ready")
-        must_not_wait = ready or getattr(self, "_stopping")
+        ready = self._runnable
+        must_not_wait = ready or self._stopping  # type: ignore[attr-defined]
         if must_not_wait and self._passes_unasked < _PASSES_UNASKED:
             self._passes_unasked += 1
         else:
@@ -146,15 +196,16 @@ class VirtualLoop(asyncio.SelectorEventLoop):
                 getattr(self, "_process_events")(readable)
             elif not must_not_wait:
                 self._jump()
-        self._make_due_timers_ready(ready)
-        if self.shuffle is not None:
+        if self._timers and self._timers[0][0] <= self._virtual_s:
+            self._make_due_timers_ready(ready)
+        if self.shuffle is not None and len(ready) > 1:
             self._shuffle_ready(ready, self.shuffle)
         for _ in range(len(ready)):
             handle = ready.popleft()
             if not handle._cancelled:
                 handle._run()
 
-    def _make_due_timers_ready(self, ready: deque[events.Handle]) -> None:
+    def _make_due_timers_ready(self, ready: deque[asyncio.Handle]) -> None:
         timers = self._timers
         while timers and timers[0][0] <= self._virtual_s:
             timer = heapq.heappop(timers)[2]
@@ -182,10 +233,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self.jumps += 1
 
     @staticmethod
-    def _shuffle_ready(ready: deque[events.Handle], dice: random.Random) -> None:
+    def _shuffle_ready(ready: deque[asyncio.Handle], dice: random.Random) -> None:
         """Permute the runnable steps of different tasks; all other callbacks keep their place."""
-        if len(ready) < 2:
-            return
         places = [i for i, handle in enumerate(ready) if _is_task_step(handle)]
         if len(places) < 2:
             return
@@ -227,7 +276,7 @@ def _refused(what: str, instead: str) -> RuntimeError:
     )
 
 
-def _is_task_step(handle: events.Handle) -> bool:
+def _is_task_step(handle: asyncio.Handle) -> bool:
     owner = getattr(getattr(handle, "_callback", None), "__self__", None)
     return isinstance(owner, tasks.Task)
 

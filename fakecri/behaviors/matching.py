@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import NoneType
-from typing import Final
+from typing import Final, NamedTuple
 
 PATTERN: Final = frozenset("*?[")
 """A name with one of these is a pattern."""
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(NamedTuple):
     """What a call or a container is about; empty where it has none."""
 
     pod: str = ""

@@ -114,14 +114,20 @@ class Plan:
         return at(self.uses.cpu_millicores, age_s)
 
 
+NO_PLAN: Final = Plan()
+"""That of a container of which nobody says anything."""
+
+
 def plan_for(layers: Iterable[Sequence[Behavior]]) -> Plan:
     """Merge the behaviours of several rules, oldest rule first.
 
     A rule replaces what earlier ones said of the same kind; its replies and ports come before
     theirs.
     """
-    plan = Plan()
+    plan = NO_PLAN
     for layer in layers:
+        if not layer:
+            continue
         prints = sorted(_of(words.prints, layer), key=lambda line: line.at_s)
         plan = replace(
             plan,

@@ -79,10 +79,13 @@ class Answers:
         self._clockwork = clockwork
         self._outage = outage
         self._events = events
-        self._starts_and_stops = starts_and_stops
         self._stream_url = stream_url
         self.list_batch_items = lists.BATCH_ITEMS
         """Items a message of a streaming list carries at most."""
+        self._at_once: dict[str, Callable[[Any], Message | None]] = {
+            "StartContainer": starts_and_stops.start_at_once,
+            "StopContainer": starts_and_stops.stop_at_once,
+        }
         self._slow: dict[str, Callable[[Any], Awaitable[Message]]] = {
             "StopContainer": starts_and_stops.stop_container,
             "StartContainer": starts_and_stops.start_container,
@@ -96,7 +99,7 @@ class Answers:
     def call_now(self, method: str, request: Message) -> Message | None:
         """The answer of a call that takes no time; None: this one may take some."""
         handler = HANDLERS.get(method)
-        if handler is None and method != "StartContainer":
+        if handler is None and method not in self._at_once:
             return None
         if self._outage.error is not None:
             raise self._outage.error
@@ -106,7 +109,7 @@ class Answers:
         try:
             if handler is not None:
                 return handler(self._core, request)
-            return self._starts_and_stops.start_at_once(request)  # type: ignore[arg-type]
+            return self._at_once[method](request)
         finally:
             self._clockwork.pump()
 

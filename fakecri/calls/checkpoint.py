@@ -51,7 +51,7 @@ def checkpoint(
 def archive(core: Core, container: Container) -> bytes:
     """The tar file: `config.dump`, `spec.dump`, `status.dump`, each JSON."""
     now_ns = core.now_ns()
-    status = container_status(container, core.images)
+    status = container_status(container, core.images).status
     files = {
         "config.dump": {
             "id": container.id,

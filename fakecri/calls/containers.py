@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-import grpc
 from google.protobuf.message import Message
 from kubecri.v1 import api_pb2 as pb
 
@@ -29,7 +28,7 @@ from fakecri.core.containers import (
 from fakecri.core.messages import container_status
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import Core
-from fakecri.errors import CriError, found_or_none, unknown
+from fakecri.errors import found_or_none, unknown
 from simclock import Clock
 
 
@@ -46,7 +45,7 @@ def _remove_container(core: Core, request: pb.RemoveContainerRequest) -> pb.Remo
 
 def _container_status(core: Core, request: pb.ContainerStatusRequest) -> pb.ContainerStatusResponse:
     container = core.find_container(request.container_id)
-    response = pb.ContainerStatusResponse(status=container_status(container, core.images))
+    response = container_status(container, core.images)
     if request.verbose:
         response.info["info"] = json.dumps(verbose.of_container(container))
     return response
@@ -81,18 +80,25 @@ class StartsAndStops:
         self._clock = clock
         self._clockwork = clockwork
 
-    async def stop_container(self, request: pb.StopContainerRequest) -> pb.StopContainerResponse:
-        """CRI-060..064: signal, wait, kill. A deadline before the time-out kills nothing."""
-        core = self._core
-        try:
-            container = core.find_container(request.container_id)
-        except CriError as error:
-            if error.code() is grpc.StatusCode.NOT_FOUND:
-                return pb.StopContainerResponse()
-            raise
+    def stop_at_once(self, request: pb.StopContainerRequest) -> pb.StopContainerResponse | None:
+        """StopContainer (CRI-060..062), but for a container that takes time to end: None, and it
+        has got its signal."""
+        container: Container | None = found_or_none(self._core.find_container, request.container_id)
+        if container is None:
+            return pb.StopContainerResponse()
         if container.state is State.RUNNING and request.timeout > 0:
-            running.signal(core, container)
-            await self._clockwork.exit_of(container, within_s=float(request.timeout))
+            running.signal(self._core, container)
+            self._clockwork.pump()
+            if container.state is State.RUNNING:
+                return None
+        running.kill(self._core, container)
+        return pb.StopContainerResponse()
+
+    async def stop_container(self, request: pb.StopContainerRequest) -> pb.StopContainerResponse:
+        """A StopContainer of a container that takes time to end: wait, then kill. A deadline before
+        the time-out kills nothing (CRI-064)."""
+        core, container = self._core, self._core.find_container(request.container_id)
+        await self._clockwork.exit_of(container, within_s=float(request.timeout))
         if container.id in core.containers:  # it may have been removed meanwhile
             running.kill(core, container)
         return pb.StopContainerResponse()

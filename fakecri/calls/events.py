@@ -70,8 +70,10 @@ class EventStreams:
             container_id=news.object_id,
             container_event_type=news.kind,
             created_at=news.time_ns,
-            pod_sandbox_status=sandbox_status(news.sandbox),
-            containers_statuses=[container_status(c, self._core.images) for c in containers],
+            pod_sandbox_status=sandbox_status(news.sandbox).status,
+            containers_statuses=[
+                container_status(container, self._core.images).status for container in containers
+            ],
         )
         if not self._subscribers:
             self._drop_old()

@@ -42,7 +42,7 @@ def _pod_sandbox_status(
     core: Core, request: pb.PodSandboxStatusRequest
 ) -> pb.PodSandboxStatusResponse:
     sandbox = core.find_sandbox(request.pod_sandbox_id, "PodSandboxStatus")
-    response = pb.PodSandboxStatusResponse(status=sandbox_status(sandbox))
+    response = sandbox_status(sandbox)
     if request.verbose:
         response.info["info"] = json.dumps(verbose.of_sandbox(sandbox))
     return response

@@ -11,6 +11,7 @@ import asyncio
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from kubecri.v1 import api_pb2 as pb
 
@@ -19,6 +20,8 @@ from fakecri.core import running
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import Core, News
 from simclock import Clock
+
+_ENDS: Final = (pb.CONTAINER_STOPPED_EVENT, pb.CONTAINER_DELETED_EVENT)
 
 
 class Clockwork:
@@ -39,24 +42,26 @@ class Clockwork:
 
     def pump(self) -> None:
         """Bring the core up to now, hand out its news, and set the timer for what comes next."""
-        core = self._core
-        nothing_to_do = not (core.plans.due or core.outbox.news or core.outbox.writes)
+        core, outbox = self._core, self._core.outbox
+        nothing_to_do = not (outbox.news or outbox.writes or core.plans.due)
         if nothing_to_do and self._timer_for is None and not self._watchers:
             return  # as it is around nearly every call
-        running.advance(core)
-        while core.outbox.news:  # the hearers may change something
-            batch, core.outbox.news = core.outbox.news, []
+        if core.plans.due:
+            running.advance(core)
+        while outbox.news:  # the hearers may change something
+            batch, outbox.news = outbox.news, []
             for news in batch:
-                if news.kind in (pb.CONTAINER_STOPPED_EVENT, pb.CONTAINER_DELETED_EVENT):
+                if news.kind in _ENDS:
                     self.wake(news.object_id)
                 for hear in self.heard:
                     hear(news)
-        for work in core.outbox.writes:
+        for work in outbox.writes:
             self._files.do(work)
-        core.outbox.writes.clear()
+        outbox.writes.clear()
         for changed in self._watchers:
             changed.set()
-        self._set_timer()
+        if core.plans.due or self._timer_for is not None:
+            self._set_timer()
 
     def stir(self) -> None:
         """Pump soon: something happened outside of a call. Without a running loop the next call
@@ -125,8 +130,6 @@ class Clockwork:
     def _set_timer(self) -> None:
         """Pump again when the core next has something to do, in the loop that runs now."""
         due_ns = self._core.next_due_ns()
-        if due_ns is None and self._timer_for is None:
-            return
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:

@@ -73,25 +73,28 @@ class Addresses:
     def __init__(self, text: str = DEFAULT) -> None:
         self.ranges = parse_network(text)
         self._last = [int(_gateway(network)) for network in self.ranges]
+        self._ends = [int(_end(network)) for network in self.ranges]
         self._once_around = False
 
     def next(self, taken: Callable[[], Collection[str]]) -> list[str]:
         """One address of each range that is not `taken`, which is asked only when addresses may
         come back. Raises NoAddressLeft."""
-        addresses = [self._free(i, taken) for i in range(len(self.ranges))]
-        self._last = [int(address) for address in addresses]
-        return [str(address) for address in addresses]
+        self._last = [self._free(i, taken) for i in range(len(self.ranges))]
+        return [
+            str(type(network.network_address)(number))
+            for network, number in zip(self.ranges, self._last, strict=True)
+        ]
 
-    def _free(self, index: int, taken: Callable[[], Collection[str]]) -> Address:
-        network = self.ranges[index]
-        first, last, end = int(_gateway(network)) + 1, self._last[index], int(_end(network))
-        kind = type(network.network_address)
+    def _free(self, index: int, taken: Callable[[], Collection[str]]) -> int:
+        last, end = self._last[index], self._ends[index]
         if last < end and not self._once_around:
-            return kind(last + 1)
+            return last + 1
         self._once_around, in_use = True, taken()
+        network = self.ranges[index]
+        first, kind = int(_gateway(network)) + 1, type(network.network_address)
         for number in chain(range(last + 1, end + 1), range(first, last + 1)):
             if str(kind(number)) not in in_use:
-                return kind(number)
+                return number
         raise NoAddressLeft(
             f"failed to allocate for range {index}: no IP addresses available in range set: "
             f"{_gateway(network)}-{_end(network)}"

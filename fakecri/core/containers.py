@@ -44,22 +44,20 @@ def create_container(core: Core, request: pb.CreateContainerRequest) -> Containe
     Raises CriError, and then there is no container. CRI-051, CRI-052, CRI-024, CRI-040, CRI-100.
     """
     sandbox = _sandbox_for(core, request)
-    name: Name = (
-        "container",
-        container_name(request.config.metadata, request.sandbox_config.metadata),
-    )
+    wanted, pod = request.config, request.sandbox_config.metadata
+    name: Name = ("container", container_name(wanted.metadata, pod))
     core.names.require_free(name)
-    image = core.images.resolve(request.config.image.image)
-    require_possible(request.config)
-    require_short_labels(request.config.labels)
-    identity, config = core.ids.hex(), copied(request.config)
+    image = core.images.resolve(wanted.image.image)
+    require_possible(wanted)
+    require_short_labels(wanted.labels)
+    identity, config = core.ids.hex(), copied(wanted)
     check_container(identity, config, sandbox.config)
     volumes = resolve_image_volumes(config, core.images)
     container = Container(
         id=identity,
         sandbox=sandbox,
         config=config,
-        pod=copied(request.sandbox_config.metadata),
+        pod=copied(pod),
         image=ImageUse(
             image.id,
             image.digests[0] if image.digests else image.id,
@@ -70,9 +68,9 @@ def create_container(core: Core, request: pb.CreateContainerRequest) -> Containe
         created_at_ns=core.stamp_ns(),
         inside=Inside(core.setup.host_mounts, core.now_ns),
         output=Output(log_path(request)),
-        stop=Stop(stop_signals.effective(request.config.stop_signal, image.stop_signal)),
+        resources=copied(wanted.linux.resources),
+        stop=Stop(stop_signals.effective(wanted.stop_signal, image.stop_signal)),
     )
-    container.resources.CopyFrom(request.config.linux.resources)
     complete(container.resources)
     core.names.take(name, container.id)
     core.containers[container.id] = sandbox.containers[container.id] = container
@@ -151,4 +149,4 @@ def drop_container(core: Core, container: Container) -> None:
         del core.containers[container.id]
     core.charges.used.gone(container.id)
     container.sandbox.containers.pop(container.id, None)
-    core.names.free(("container", container_name(container.config.metadata, container.pod)))
+    core.names.free(container.id)

@@ -2,7 +2,8 @@
 
 Rows of lists are kept with their object, because lists are asked for all the time: as bytes, of
 which a whole list is made at once. That is five times faster than copying messages, and a kept
-message would take several times its bytes of memory.
+message would take several times its bytes of memory. Statuses are kept in the same way, with all
+that may change in them. What must never happen here: a kept answer tells what is not so any more.
 """
 
 from __future__ import annotations
@@ -46,8 +47,17 @@ def sandbox_row(sandbox: Sandbox) -> bytes:
     return sandbox.row[1]
 
 
-def sandbox_status(sandbox: Sandbox) -> pb.PodSandboxStatus:
-    """PodSandboxStatus (CRI-033..035): `network` is always there, its ip empty on the host's."""
+def sandbox_status(sandbox: Sandbox) -> pb.PodSandboxStatusResponse:
+    """PodSandboxStatus (CRI-033..035), a new message: `network` is always there, its ip empty on
+    the host's."""
+    now = (sandbox.ready, sandbox.ips)
+    if sandbox.status is None or sandbox.status[0] != now:
+        response = pb.PodSandboxStatusResponse(status=_sandbox_status(sandbox))
+        sandbox.status = (now, response.SerializeToString())
+    return pb.PodSandboxStatusResponse.FromString(sandbox.status[1])
+
+
+def _sandbox_status(sandbox: Sandbox) -> pb.PodSandboxStatus:
     options = sandbox.config.linux.security_context.namespace_options
     status = pb.PodSandboxStatus(
         id=sandbox.id,
@@ -90,9 +100,24 @@ def container_row(container: Container) -> bytes:
     return container.shown.row[1]
 
 
-def container_status(container: Container, images: ImageStore) -> pb.ContainerStatus:
-    """ContainerStatus (CRI-050, CRI-083, CRI-084)."""
+def container_status(container: Container, images: ImageStore) -> pb.ContainerStatusResponse:
+    """ContainerStatus (CRI-050, CRI-083, CRI-084), a new message."""
     image = images.images.get(container.image.id)
+    now = (
+        container.state,
+        container.run.oom_killed,
+        container.outcome,
+        image,
+        container.resources.SerializeToString(),
+    )
+    kept = container.shown.status
+    if kept is None or kept[0] != now:
+        response = pb.ContainerStatusResponse(status=_container_status(container, image))
+        kept = container.shown.status = (now, response.SerializeToString())
+    return pb.ContainerStatusResponse.FromString(kept[1])
+
+
+def _container_status(container: Container, image: Image | None) -> pb.ContainerStatus:
     status = pb.ContainerStatus(
         id=container.id,
         metadata=container.config.metadata,

@@ -32,6 +32,8 @@ class NameTable:
     """Which object has which name."""
 
     _holders: dict[Name, str] = field(default_factory=dict)
+    _names: dict[str, Name] = field(default_factory=dict)
+    """The same by holder."""
 
     def require_free(self, name: Name) -> None:
         """Check that no object has the name. Raises CriError, in the words of containerd
@@ -47,11 +49,15 @@ class NameTable:
         """Give the name to the object `holder`. Raises CriError if another object has it."""
         self.require_free(name)
         self._holders[name] = holder
+        self._names[holder] = name
 
-    def free(self, name: Name) -> None:
-        """Free the name. May be called again."""
-        self._holders.pop(name, None)
+    def free(self, holder: str) -> None:
+        """Free the name of the object `holder`. May be called again."""
+        name = self._names.pop(holder, None)
+        if name is not None:
+            del self._holders[name]
 
     def clear(self) -> None:
         """All names are free."""
         self._holders.clear()
+        self._names.clear()

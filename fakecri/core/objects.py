@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from kubecri.v1 import api_pb2 as pb
 
 from fakecri.behaviors.matching import Subject
-from fakecri.behaviors.plan import Plan
+from fakecri.behaviors.plan import NO_PLAN, Plan
 from fakecri.core import cgroups
 from fakecri.core.file_work import LogLine
 from fakecri.core.image_store.images import Image
@@ -76,6 +77,8 @@ class Sandbox:
     """By id, oldest first; kept by `containers.py`."""
     row: tuple[bool, bytes] | None = None
     """Its row of ListPodSandbox, and for which `ready` it was made: see `messages.sandbox_row`."""
+    status: tuple[tuple[object, ...], bytes] | None = field(default=None, repr=False)
+    """Likewise of PodSandboxStatus: see `messages.sandbox_status`."""
     cgroup: cgroups.ContainerCgroup | None = field(default=None, repr=False, compare=False)
     """Of its pause process, while it is ready and if its pod has a cgroup."""
 
@@ -99,8 +102,7 @@ class Sandbox:
         return self.config.linux.security_context.namespace_options.network == pb.NODE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ImageUse:
+class ImageUse(NamedTuple):
     """The image that a container was created from, as it was then."""
 
     id: str
@@ -110,7 +112,7 @@ class ImageUse:
     """Its users and groups."""
     uid: int = 0
     """Its user; 0: not said."""
-    volumes: Mapping[str, Image] = field(default_factory=dict)
+    volumes: Mapping[str, Image] = MappingProxyType({})
     """The images that are mounted beside it, by place."""
 
 
@@ -125,8 +127,7 @@ class Output:
     """How many of the plan's `prints` are in it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PlannedEnd:
+class PlannedEnd(NamedTuple):
     """When a run ends by itself or by a signal, and how."""
 
     due_ns: int | None = None
@@ -134,6 +135,9 @@ class PlannedEnd:
     code: int = 0
     reason: str = ""
     message: str = ""
+
+
+NOT_PLANNED: Final = PlannedEnd()
 
 
 @dataclass(slots=True, eq=False)
@@ -150,8 +154,7 @@ class Stop:
     """The program says itself what the signal does."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class Outcome(NamedTuple):
     """How a container has ended."""
 
     finished_at_ns: int = 0
@@ -161,6 +164,9 @@ class Outcome:
     """"": follows from the exit code (CRI-070)."""
     message: str = ""
     """What a failed start or a behaviour says."""
+
+
+NOT_ENDED: Final = Outcome()
 
 
 @dataclass(slots=True, eq=False)
@@ -183,6 +189,9 @@ class Shown:
 
     row: tuple[State, bytes] | None = None
     """Of ListContainers, and for which state it was made: see `messages.container_row`."""
+    status: tuple[tuple[object, ...], bytes] | None = None
+    """Of ContainerStatus, and for which state of things it was made: see
+    `messages.container_status`."""
     attributes: bytes = b""
     """Of statistics: see `messages.fill_container_stats`."""
 
@@ -191,7 +200,7 @@ class Shown:
 class Run:
     """What the start of a container has made of it."""
 
-    plan: Plan = field(default_factory=Plan)
+    plan: Plan = NO_PLAN
     """What it does; fixed when the container starts."""
     planned: bool = False
     """Whether `plan` is fixed."""
@@ -232,8 +241,8 @@ class Container:
     """Its limits: of the create request, then of every UpdateContainerResources."""
     stop: Stop = field(default_factory=Stop)
     run: Run = field(default_factory=Run)
-    end: PlannedEnd = field(default_factory=PlannedEnd)
-    outcome: Outcome = field(default_factory=Outcome)
+    end: PlannedEnd = NOT_PLANNED
+    outcome: Outcome = NOT_ENDED
     shown: Shown = field(default_factory=Shown)
 
     def __repr__(self) -> str:

@@ -33,7 +33,10 @@ def container_name(container: pb.ContainerMetadata, pod: pb.PodSandboxMetadata) 
 
 def require_short_labels(labels: Mapping[str, str]) -> None:
     """A label of more than 4096 bytes is refused, in the words of containerd."""
-    for key, value in labels.items():
+    for key in labels:
+        value = labels[key]
+        if 4 * (len(key) + len(value)) <= _LONGEST_LABEL_BYTES:
+            continue  # whatever its characters are
         if len(key.encode()) + len(value.encode()) > _LONGEST_LABEL_BYTES:
             raise CriError(
                 grpc.StatusCode.INVALID_ARGUMENT,
@@ -68,8 +71,11 @@ def sysctl_refusal(config: pb.PodSandboxConfig) -> str:
 
     It can have those of the namespaces that are its own, not those of the machine.
     """
+    sysctls = config.linux.sysctls
+    if not sysctls:
+        return ""
     options = config.linux.security_context.namespace_options
-    for name in config.linux.sysctls:
+    for name in sysctls:
         plain = name.replace("/", ".")
         if plain in _OF_IPC or plain.startswith("fs.mqueue."):
             if options.ipc == pb.NODE:

@@ -15,7 +15,7 @@ from fakecri import cgroupfs
 from fakecri.core import cgroups
 from fakecri.core.file_work import CloseLog, LogLine, OpenLog, WriteLog, WriteMessage, log_text
 from fakecri.core.messages import OOM_KILLED, exit_reason
-from fakecri.core.objects import Container, Input, Outcome, PlannedEnd, State
+from fakecri.core.objects import NOT_PLANNED, Container, Input, Outcome, PlannedEnd, State
 from fakecri.core.runtime import LOST, SIGKILLED, Core
 from fakecri.machine.values import NEVER_A_VICTIM, Victim
 from fakecri.words import stop_signals
@@ -95,7 +95,7 @@ def limits_changed(core: Core, container: Container) -> None:
     if container.run.cgroup is not None:
         return  # the kernel has them
     if container.state is State.RUNNING and not container.stop.sent:
-        container.end = PlannedEnd()
+        container.end = NOT_PLANNED
         _plan_end(core, container)
 
 
@@ -186,7 +186,7 @@ def _end(core: Core, container: Container) -> None:
     core.charges.used.ended(container.id, core.now_ns())
     reason = OOM_KILLED if container.run.oom_killed else end.reason or exit_reason(end.code)
     container.outcome = Outcome(finished_at_ns, end.code, reason, end.message)
-    container.end = PlannedEnd()
+    container.end = NOT_PLANNED
     if container.run.cgroup is not None:
         cgroup, container.run.cgroup = container.run.cgroup, None
         cgroup.leave()

@@ -44,8 +44,7 @@ _SPARE_DUE: Final = 1000
 INODES_OF_AN_IMAGE: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(NamedTuple):
     """A change of state: what GetContainerEvents tells, and what waiting calls wait for."""
 
     kind: pb.ContainerEventType

@@ -37,15 +37,16 @@ def run_sandbox(core: Core, config: pb.PodSandboxConfig, handler: str) -> Sandbo
     """RunPodSandbox (CRI-030): READY at once, with addresses unless on the host's network."""
     if not config.HasField("metadata"):
         raise unknown("sandbox config must include metadata")
-    name = _name(config)
+    name: Name = ("sandbox", sandbox_name(config.metadata))
     core.names.require_free(name)
     if handler and handler not in core.setup.handlers:
         raise unknown(
             f'failed to get sandbox runtime: no runtime for "{lookup.shown(handler)}" is configured'
         )
     sandbox = Sandbox(core.ids.hex(), copied(config), handler, core.stamp_ns())
-    user_namespaces.check_sandbox(sandbox.id, config)
-    if not sandbox.on_host_network:
+    options = config.linux.security_context.namespace_options
+    user_namespaces.check_sandbox(sandbox.id, options)
+    if options.network != pb.NODE:
         _set_up_network(core, sandbox, name[1])
     if why := sysctl_refusal(config):
         sandbox.ips = ()
@@ -128,9 +129,5 @@ def remove_sandbox(core: Core, sandbox: Sandbox) -> None:
     for container in core.containers_of(sandbox):
         remove_container(core, container)
     del core.sandboxes[sandbox.id]
-    core.names.free(_name(sandbox.config))
+    core.names.free(sandbox.id)
     core.tell(pb.CONTAINER_DELETED_EVENT, sandbox.id, sandbox)
-
-
-def _name(config: pb.PodSandboxConfig) -> Name:
-    return "sandbox", sandbox_name(config.metadata)

@@ -46,10 +46,10 @@ class UsageLedger:
     ) -> None:
         """It runs from now on and uses what the curves say; what they say of its start at once."""
         memory = () if has_cgroup else uses.memory_bytes
+        if not (memory or uses.disk_bytes or uses.inodes):
+            return
         curves = (memory, uses.disk_bytes, uses.inodes)
         times_s = sorted({at_s for curve in curves for at_s, _ in curve})
-        if not times_s:
-            return
         self._running[container_id] = NOTHING
         for at_s in times_s:
             inodes = max(0, at(uses.inodes, at_s) - 1)

@@ -12,10 +12,9 @@ from fakecri.errors import unknown
 _IDS: Final = 1 << 32
 
 
-def check_sandbox(sandbox_id: str, config: pb.PodSandboxConfig) -> None:
+def check_sandbox(sandbox_id: str, options: pb.NamespaceOption) -> None:
     """Check the user namespace that a sandbox is to have. Raises CriError for mappings that are
     wrong."""
-    options = config.linux.security_context.namespace_options
     if not options.HasField("userns_options"):
         return
     users, on_host = options.userns_options, options.network == pb.NODE
@@ -64,10 +63,11 @@ def check_container(
     wrong, or others than those of its sandbox."""
     options = config.linux.security_context.namespace_options
     around = sandbox.linux.security_context.namespace_options
+    own = options.userns_options if options.HasField("userns_options") else None
+    outer = around.userns_options if around.HasField("userns_options") else None
+    if own is None and outer is None:
+        return
     begun = f'failed to generate container "{container_id}" spec: failed to generate spec opts: '
-    own, outer = (
-        o.userns_options if o.HasField("userns_options") else None for o in (options, around)
-    )
     why = "" if own is None else _problem(own)
     if why:
         raise unknown(begun + why)

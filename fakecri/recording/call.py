@@ -33,15 +33,15 @@ class Kept:
 
 
 @dataclass(slots=True, eq=False)
-class Question:
+class Question(Kept):
     """A request, shared by all calls with an equal one; equal answers in a row share their bytes,
     too.
 
-    `subject`: what it is about, if it names no id; else None, since what an id belongs to may
-    become known later.
+    `named`: the id that it names; `subject`: what it is about, if it names none; else None, since
+    what an id belongs to may become known later.
     """
 
-    request: Kept
+    named: str = ""
     subject: Subject | None = None
     answer: Kept | None = None
 
@@ -76,7 +76,7 @@ class Call:
     @property
     def request(self) -> Any:
         """The request message; credentials are masked. Do not change it."""
-        return self._question.request.message()
+        return self._question.message()
 
     @property
     def response(self) -> Any:

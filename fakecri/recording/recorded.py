@@ -14,7 +14,7 @@ from typing import Any
 from fakecri.behaviors.matching import Subject
 from fakecri.cri.services import METHODS
 from fakecri.recording.plain import message_from
-from fakecri.recording.subjects import SubjectBook
+from fakecri.recording.subjects import SubjectBook, named_by
 
 
 class RecordError(ValueError):
@@ -91,9 +91,10 @@ def _exchange(place: str, row: dict[str, Any], book: SubjectBook) -> Exchange:
         error = None if failure is None else (str(failure["code"]), str(failure["message"]))
     except (ValueError, TypeError, KeyError) as mistake:
         raise RecordError(f"{place}: {mistake}") from None
-    subject = book.subject_of(method.name, request)
+    named = named_by(request)
+    subject = book.subject_of(method.name, request, named)
     if answer is not None:
-        book.learn(method.name, request, answer)
+        book.learn(method.name, subject, named, answer)
     return Exchange(
         method=method.name,
         subject=subject,

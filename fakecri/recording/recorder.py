@@ -27,7 +27,7 @@ from fakecri.recording.questions import (
     query,
     query_of_step,
 )
-from fakecri.recording.subjects import ABOUT_ALL, NAMING_CALLS, SubjectBook
+from fakecri.recording.subjects import ABOUT_ALL, NAMING_CALLS, SubjectBook, named_by
 from kubeobjects.arguments import arguments_told, tells_arguments
 
 DEFAULT_CAPACITY: Final = 100_000
@@ -70,10 +70,10 @@ class Recorder:
         if now_s < self._t0_s:
             self._t0_s = 0.0
         data = request.SerializeToString()
-        question = self._questions.get((method, data)) or self._new_question(method, request)
+        question = self._questions.get((method, data)) or self._new_question(method, request, data)
         subject = question.subject
         if subject is None:
-            subject = self._subjects.subject_of(method, request)
+            subject = self._subjects.subject_of(method, request, question.named)
             if subject is ABOUT_ALL:
                 question.subject = subject
         shown_s = now_s - self._t0_s
@@ -89,16 +89,17 @@ class Recorder:
         self._calls.append(call)
         return call
 
-    def _new_question(self, method: str, request: Message) -> Question:
-        """The question for a request that has not come before; its credentials are removed
-        first."""
-        masked = _masked(request) if method == "PullImage" else request
-        data = masked.SerializeToString()
-        question = self._questions.get((method, data))
-        if question is None:
-            if len(self._questions) >= _SHARED_QUESTIONS:
-                self._questions.clear()
-            question = self._questions[method, data] = Question(Kept(type(request), data))
+    def _new_question(self, method: str, request: Message, data: bytes) -> Question:
+        """The question for a request that has not come before, which is `data` as bytes; its
+        credentials are removed first."""
+        if method == "PullImage":
+            data = _masked(request).SerializeToString()
+            if (question := self._questions.get((method, data))) is not None:
+                return question
+        if len(self._questions) >= _SHARED_QUESTIONS:
+            self._questions.clear()
+        question = Question(type(request), data, named=named_by(request))
+        self._questions[method, data] = question
         return question
 
     def finish(
@@ -118,17 +119,19 @@ class Recorder:
         last = question.answer
         new = last is None or last.data != data
         if new or call.method in NAMING_CALLS:
-            self._subjects.learn(call.method, call.request, response)
+            self._subjects.learn(call.method, call.subject, question.named, response)
         if new:
             question.answer = Kept(type(response), data)
         call._response = question.answer
 
     def finish_bytes(self, call: Call, ended_s: float, kind: type[Message], data: bytes) -> None:
         """Record that a call has ended with a response of type `kind`, given as bytes."""
-        answer = call._question.answer
+        question = call._question
+        answer = question.answer
         if answer is None or answer.data != data:
-            self._subjects.learn(call.method, call.request, kind.FromString(data))
-            answer = call._question.answer = Kept(kind, data)
+            response = kind.FromString(data)
+            self._subjects.learn(call.method, call.subject, question.named, response)
+            answer = question.answer = Kept(kind, data)
         call.ended_s, call._response = ended_s, answer
 
     def subject_of_id(self, identity: str) -> Subject:

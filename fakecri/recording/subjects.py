@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import replace
+from functools import cache
 from typing import Any, Final
 
 from google.protobuf.message import Message
@@ -27,7 +27,10 @@ ABOUT_ALL: Final = Subject()
 """The subject of a list request without a filter; equal to `NOTHING`, but never learnt later."""
 NAMING_CALLS: Final = frozenset(("RunPodSandbox", "CreateContainer"))
 """The calls that make ids, so that each of their answers says something new."""
-_REMOVALS: Final = {"RemoveContainer": "container_id", "RemovePodSandbox": "pod_sandbox_id"}
+_REMOVALS: Final = frozenset(("RemoveContainer", "RemovePodSandbox"))
+_LISTS: Final = frozenset(
+    ("ListPodSandbox", "PodSandboxStatus", "ListContainers", "ContainerStatus")
+)
 _GONE_IDS_KEPT: Final = 1_000
 
 
@@ -47,10 +50,11 @@ class SubjectBook:
         self._home: dict[str, list[str]] = {}  # container -> the list it is in
         self._gone: deque[str] = deque()
 
-    def subject_of(self, method: str, request: Message) -> Subject:
-        """What `request` is about, as far as recorded calls tell."""
-        read = _READERS.get(method, _of_unknown)
-        return read(request, self)
+    def subject_of(self, method: str, request: Message, named: str) -> Subject:
+        """What `request` is about, as far as recorded calls tell. `named`: the id of the object
+        that it names (`named_by`)."""
+        read = _READERS.get(method)
+        return self.by_id(named) if read is None else read(request, self)
 
     def by_id(self, identity: str) -> Subject:
         """What an id, or an unambiguous prefix of one, belongs to."""
@@ -64,37 +68,44 @@ class SubjectBook:
         """The pod with that UID; only its UID where no more is known."""
         return self._pods.get(uid) or Subject(uid=uid) if uid else NOTHING
 
-    def learn(self, method: str, request: Any, response: Any) -> None:
-        """Take in what an answered call says about ids."""
+    def learn(self, method: str, about: Subject, named: str, response: Any) -> None:
+        """Take in what an answered call says about ids. `about`: its subject; `named`: the id of
+        the object that its request names."""
         if method == "RunPodSandbox":
-            self._add(response.pod_sandbox_id, _of_pod(request.config.metadata))
+            self._add(response.pod_sandbox_id, about)
         elif method == "CreateContainer":
-            self._add(response.container_id, _of_create(request, self))
-            home = self._containers_of.setdefault(request.pod_sandbox_id, [])
+            if not about.pod:  # it may have become known while the call went on
+                about = _of_container_in(self.by_id(named), about)
+            self._add(response.container_id, about)
+            home = self._containers_of.setdefault(named, [])
             home.append(response.container_id)
             self._home[response.container_id] = home
         elif method in _REMOVALS:
-            self._note_gone(getattr(request, _REMOVALS[method]))
-        elif self._from_lists:
+            self._note_gone(named)
+        elif self._from_lists and method in _LISTS:
             self._learn_from_lists(method, response)
 
     def _learn_from_lists(self, method: str, response: Any) -> None:
         if method == "ListPodSandbox":
             for item in response.items:
-                self._add(item.id, _of_pod(item.metadata))
-        elif method == "PodSandboxStatus":
-            self._add(response.status.id, _of_pod(response.status.metadata))
+                if item.id not in self._subjects:
+                    self._add(item.id, _of_pod(item.metadata))
         elif method == "ListContainers":
             for item in response.containers:
                 if item.id not in self._subjects:
                     self._add(item.id, _of_container(item))
-        elif method == "ContainerStatus" and response.status.id not in self._subjects:
-            self._add(response.status.id, _of_container(response.status))
+        elif response.status.id not in self._subjects:
+            status = response.status
+            of_pod = method == "PodSandboxStatus"
+            self._add(status.id, _of_pod(status.metadata) if of_pod else _of_container(status))
 
     def _note_gone(self, identity: str) -> None:
         """Note that an object was removed. Calls about it may still come, so it is forgotten much
         later."""
-        self._gone += self._subjects.at_most_two(identity)[:1] if identity else ()
+        if identity in self._subjects:
+            self._gone.append(identity)
+        elif identity:
+            self._gone += self._subjects.at_most_two(identity)[:1]
         if len(self._gone) > _GONE_IDS_KEPT:
             self._forget(self._gone.popleft())
 
@@ -114,7 +125,7 @@ class SubjectBook:
 
     def _add(self, identity: str, subject: Subject) -> None:
         if subject.uid and not subject.container:
-            self._pods[subject.uid] = replace(subject, attempt=None)
+            self._pods[subject.uid] = Subject(subject.pod, subject.namespace, subject.uid)
             self._sandboxes_of_pod[subject.uid] += identity not in self._subjects
         self._subjects[identity] = subject
 
@@ -144,11 +155,21 @@ def _of_create(request: Any, book: SubjectBook) -> Subject:
     pod = _of_pod(request.sandbox_config.metadata)
     if not pod.pod:
         pod = book.by_id(request.pod_sandbox_id)
-    return replace(
-        pod,
-        container=request.config.metadata.name,
-        attempt=request.config.metadata.attempt,
-        image=request.config.image.user_specified_image or request.config.image.image,
+    config = request.config
+    metadata, image = config.metadata, config.image
+    return Subject(
+        pod=pod.pod,
+        namespace=pod.namespace,
+        uid=pod.uid,
+        container=metadata.name,
+        image=image.user_specified_image or image.image,
+        attempt=metadata.attempt,
+    )
+
+
+def _of_container_in(pod: Subject, container: Subject) -> Subject:
+    return pod._replace(
+        container=container.container, image=container.image, attempt=container.attempt
     )
 
 
@@ -158,8 +179,8 @@ def _of_run(request: Any, _: SubjectBook) -> Subject:
 
 def _of_pull(request: Any, _: SubjectBook) -> Subject:
     pod = _of_pod(request.sandbox_config.metadata)
-    return replace(
-        pod, attempt=None, image=request.image.user_specified_image or request.image.image
+    return pod._replace(
+        attempt=None, image=request.image.user_specified_image or request.image.image
     )
 
 
@@ -189,10 +210,18 @@ def _of_nothing(request: Any, _: SubjectBook) -> Subject:
     return ABOUT_ALL
 
 
-def _of_unknown(request: Any, book: SubjectBook) -> Subject:
-    """The subject of all other requests: that of the object they name, if they do."""
-    identity = getattr(request, "container_id", "") or getattr(request, "pod_sandbox_id", "")
-    return book.by_id(identity)
+def named_by(request: Message) -> str:
+    """The id of the object that a request names as what it is about; "": none."""
+    kind: Any = type(request)  # a class of messages is taken for no key of a cache
+    field: str = _id_field(kind)
+    return getattr(request, field) if field else ""
+
+
+@cache
+def _id_field(kind: Any) -> str:
+    """The field of a request with that id; "": it has none. No request has both."""
+    fields = kind.DESCRIPTOR.fields_by_name
+    return next((name for name in ("container_id", "pod_sandbox_id") if name in fields), "")
 
 
 _READERS: Final[dict[str, Callable[[Any, SubjectBook], Subject]]] = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import grpc
@@ -102,11 +103,16 @@ class Instrumented(Asked):
             request, in_theirs = exchange(method, request, response)
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
         answer = None
-        with _Failures(self, call):
-            if self._at_once(method):
+        try:
+            if self._latency is None and not (self.faults.rules and self.faults.concern(method)):
                 answer = self._answerer.call_now(method, request)
             if answer is None:
                 answer = await self._in_time(call, request, timeout_s)
+        except TimeoutError:
+            raise self._failed(call, deadline_exceeded()) from None
+        except BaseException as error:
+            self._failed(call, error)
+            raise
         self.recorder.finish(call, self.clock.monotonic_s(), answer)
         return answer if in_theirs is None else in_theirs(answer)
 
@@ -126,46 +132,41 @@ class Instrumented(Asked):
         """
         kind = self._answerer.in_bytes.get(method)
         fits = type(request) is REQUEST_TYPES.get(method)
-        if kind is None or not fits or self.faults.concern(method):
+        disturbed = self.faults.rules and self.faults.concern(method)
+        if kind is None or not fits or disturbed:
             answer: Message = await self.call(method, request, timeout_s=timeout_s)
             return answer.SerializeToString()
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
-
-        async def work() -> bytes:
-            return await self._answerer.call_bytes(method, request, timeout_s)
-
-        async def delayed() -> bytes:
-            return await self._delayed(call, work)
-
-        with _Failures(self, call):
+        work = partial(self._answerer.call_bytes, method, request, timeout_s)
+        try:
             if self._latency is None:
                 data = await work()
             else:
+                delayed = partial(self._delayed, call, work)
                 data = await self._under_way.answer(delayed, timeout_s)
+        except TimeoutError:
+            raise self._failed(call, deadline_exceeded()) from None
+        except BaseException as error:
+            self._failed(call, error)
+            raise
         self.recorder.finish_bytes(call, self.clock.monotonic_s(), kind, data)
         return data
 
-    def _at_once(self, method: str) -> bool:
-        """Whether nothing comes between a call of that method and its answer."""
-        return self._latency is None and not self.faults.concern(method)
+    def _failed(self, call: Call, error: BaseException) -> BaseException:
+        """Record the failure of a call; returns it."""
+        self.recorder.finish(call, self.clock.monotonic_s(), error=_told(error))
+        return error
 
     async def _in_time(self, call: Call, request: Message, timeout_s: float | None) -> Message:
         """The answer after all rules, a message that belongs to the caller. Raises TimeoutError at
         the deadline, or the error that broke the call off."""
-
-        async def proceed() -> Message:
-            return await self._answerer.call(call.method, request, timeout_s)
-
-        async def disturbed() -> Message:
-            answer: Message = await self.faults.apply(call, proceed)
-            return answer
-
-        async def delayed() -> Message:
-            return await self._delayed(call, proceed)
-
-        work = disturbed if self._latency is None else delayed
-        response = await self._under_way.answer(work, timeout_s)
-        copy = type(response)()
+        proceed = partial(self._answerer.call, call.method, request, timeout_s)
+        apply = self.faults.apply if self._latency is None else self._delayed
+        ruled = bool(self.faults.rules)
+        response: Message = await self._under_way.answer(partial(apply, call, proceed), timeout_s)
+        if not ruled:
+            return response
+        copy = type(response)()  # a rule may give one message to many
         copy.CopyFrom(response)
         return copy
 
@@ -213,9 +214,13 @@ class Instrumented(Asked):
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
         stream = OpenStream(call, timeout_s)
         try:
-            with _Failures(self, call):
-                async for message in self._messages(stream, request, timeout_s):
-                    yield message if in_theirs is None else in_theirs(message)
+            async for message in self._messages(stream, request, timeout_s):
+                yield message if in_theirs is None else in_theirs(message)
+        except TimeoutError:
+            raise self._failed(call, deadline_exceeded()) from None
+        except BaseException as error:
+            self._failed(call, error)
+            raise
         finally:
             self._stream_faults.closed(stream)
         self.recorder.finish(call, self.clock.monotonic_s())
@@ -289,28 +294,6 @@ class Instrumented(Asked):
     def unused_rules(self) -> list[Rule]:
         """The rules that never acted, also those that have ended."""
         return [rule for book in self._books for rule in book.unused()]
-
-
-class _Failures:
-    """Around the work of a call: records its failure. A TimeoutError becomes DEADLINE_EXCEEDED."""
-
-    __slots__ = ("_call", "_target")
-
-    def __init__(self, target: Instrumented, call: Call) -> None:
-        self._target = target
-        self._call = call
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if error is None:
-            return
-        failure = deadline_exceeded() if isinstance(error, TimeoutError) else error
-        target, call = self._target, self._call
-        target.recorder.finish(call, target.clock.monotonic_s(), error=_told(failure))
-        if failure is not error:
-            raise failure from None
 
 
 def _told(error: Any) -> tuple[str, str]:

@@ -94,7 +94,6 @@ def assemble(clock: Clock, ids: Ids, node: FakeNode, options: Options) -> Parts:
     driver = Driver(
         plan_of=lambda container: programming.plan_of(container),
         stir=lambda: clockwork.stir(),
-        watch=lambda news: events.publish(news),
     )
     core = _core(clock, ids, node, options, driver)
     own_time = None if isinstance(clock, RealClock) else clock.wall_ns
@@ -102,6 +101,7 @@ def assemble(clock: Clock, ids: Ids, node: FakeNode, options: Options) -> Parts:
     clockwork = Clockwork(core, clock, files)
     node.tenant = Tenancy(core, clockwork)
     events = EventStreams(core, keep_s=options.keep_events_s)
+    driver.watch = events.publish
     outage, faults = Outage(), FaultRules()
 
     ports = Ports(core, clockwork)

@@ -98,9 +98,9 @@ class Programming:
     def hold_name(self, request: Message) -> Callable[[], None]:
         """Reserve the name that a create request takes; returns what frees it. Raises CriError if
         it is taken (CRI-025)."""
-        name = name_of_create(request)
-        self._core.names.take(name, self._core.ids.hex())
-        return partial(self._core.names.free, name)
+        holder = self._core.ids.hex()
+        self._core.names.take(name_of_create(request), holder)
+        return partial(self._core.names.free, holder)
 
     def as_of_now(self, method: str) -> Callable[[Message], Message]:
         """A function that answers `method` from what the runtime knows now, whatever happens

@@ -43,6 +43,19 @@ def test_wall_time_is_the_start_plus_the_loops_time(duration_s: float) -> None:
 
 
 @pytest.mark.virtual_time
+async def test_the_wall_clock_is_never_that_of_an_earlier_reading() -> None:
+    loop, rng = virtual_loop(), Rng(1).stream("durations")
+    for _ in range(2000):
+        before = loop.clock.wall_ns()
+        if rng.random() < 0.5:
+            loop.stand_still(rng.random())
+        else:
+            await asyncio.sleep(rng.random() * 1e-8)
+        assert loop.clock.wall_ns() == START_NS + round(loop.time() * 1e9)
+        assert loop.clock.wall_ns() >= before
+
+
+@pytest.mark.virtual_time
 async def test_sleeping_not_at_all_or_less_yields_once() -> None:
     clock = virtual_loop().clock
     seen: list[str] = []

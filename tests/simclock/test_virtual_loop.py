@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from inotify_simple import INotify, flags
 from loops import virtual_loop
 
-from simclock import NothingToWaitFor, TimeLimitPassed, VirtualLoop, run_virtual
+from simclock import NothingToWaitFor, Rng, TimeLimitPassed, VirtualLoop, run_virtual
 
 
 def loop_now() -> float:
@@ -362,3 +362,53 @@ def test_a_coroutine_in_place_of_its_function_is_refused() -> None:
     wrong: Any = fails_after_a_second()
     with pytest.raises(TypeError, match=r"run_virtual\((\w+)\), not run_virtual\(\1\(\)\)"):
         run_virtual(wrong)
+
+
+def order_of(debug: bool, seed: int) -> list[tuple[int, float]]:
+    """What a random mix of callbacks, timers and cancels does, and when."""
+    seen: list[tuple[int, float]] = []
+    rng = Rng(seed).stream("what happens")
+    handles: list[asyncio.Handle] = []
+
+    def act(number: int) -> None:
+        loop = asyncio.get_running_loop()
+        seen.append((number, loop.time()))
+        if number > 150:
+            return
+        for later in range(rng.randrange(3)):
+            new = number * 3 + later + 1
+            way = rng.randrange(3)
+            if way == 0:
+                handles.append(loop.call_soon(act, new))
+            elif way == 1:
+                handles.append(loop.call_later(rng.choice([0, 0.5, 1]), act, new))
+            else:
+                handles.append(loop.call_at(loop.time() + rng.choice([0, 1]), act, new))
+        if handles and rng.random() < 0.4:
+            handle = rng.choice(handles)
+            handle.cancel()
+            assert handle.cancelled()
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_debug(debug)
+        for number in range(5):
+            act(number)
+        await asyncio.sleep(20)
+
+    run_virtual(main)
+    return seen
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_callbacks_run_in_one_order_in_debug_mode_and_out_of_it(seed: int) -> None:
+    assert order_of(True, seed) == order_of(False, seed)
+
+
+@pytest.mark.parametrize("debug", [True, False])
+def test_a_closed_loop_takes_nothing(debug: bool) -> None:
+    loop = VirtualLoop()
+    loop.set_debug(debug)
+    loop.close()
+    for add in (lambda: loop.call_soon(print), lambda: loop.call_later(1, print)):
+        with pytest.raises(RuntimeError, match="Event loop is closed"):
+            add()

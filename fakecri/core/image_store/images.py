@@ -59,8 +59,10 @@ class Image:
     @property
     def runs_as(self) -> int:
         """The number of the user it runs as; 0: not said, or a name that it does not know."""
+        if self.uid is not None or not self.username:
+            return self.uid or 0
         named = self.accounts.named(self.username)
-        return named.uid if self.uid is None and named is not None else self.uid or 0
+        return 0 if named is None else named.uid
 
 
 @arguments_told
@@ -172,14 +174,20 @@ class ImageStore:
 
     def find(self, reference: str) -> Image | None:
         """By tag, digest reference, id, or a unique prefix of an id (CRI-091); None: not there."""
+        if "/" in reference:  # a whole name, as images have it; no id has a slash
+            named = self._named(reference)
+            if named is not None:
+                return named
         by_id = self._with_prefix(reference)
         if len(by_id) == 1:
             return self.images[by_id.pop()]
         try:
-            normal = str(parse_reference(reference))
+            return self._named(str(parse_reference(reference)))
         except ValueError:
             return None
-        return next(iter(self.images.named(normal)), None)
+
+    def _named(self, name: str) -> Image | None:
+        return next(iter(self.images.named(name)), None)
 
     def _with_prefix(self, text: str) -> set[str]:
         """The ids that begin with a text, with or without the name of their hash; of more than two

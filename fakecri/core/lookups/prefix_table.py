@@ -23,10 +23,10 @@ class PrefixTable(dict[str, V]):
     def __setitem__(self, key: str, value: V) -> None:
         if key not in self:
             insort(self._sorted, key)
-        super().__setitem__(key, value)
+        dict.__setitem__(self, key, value)
 
     def __delitem__(self, key: str) -> None:
-        super().__delitem__(key)
+        dict.__delitem__(self, key)
         del self._sorted[bisect_left(self._sorted, key)]
 
     def clear(self) -> None:

@@ -1,4 +1,5 @@
-"""Lists and Status in bytes: the same ones while nothing changes, and never those of before."""
+"""Lists and Status in bytes, statuses of objects: the same ones while nothing changes, and never
+those of before."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from kubecri.v1 import api_pb2 as cri
 from runtime_calls import container_config, pod_config
 
-from fakecri import FakeCRI, FakeNode, exits
+from fakecri import FakeCRI, FakeNode, RegistryImage, exits
 from fakecri.core.objects import State
 
 EVERY_BOX = cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter())
@@ -68,6 +69,11 @@ class World:
             case "stop box" | "remove box":
                 method = "StopPodSandbox" if what == "stop box" else "RemovePodSandbox"
                 await self.call(method, pod_sandbox_id=box)
+            case "limit":
+                limits = cri.LinuxContainerResources(memory_limit_in_bytes=1000 * (which + 1))
+                await self.call("UpdateContainerResources", container_id=run, linux=limits)
+            case "tag" | "no image":
+                self._change_images(what, which)
             case "wait":
                 await self.cri.clock.sleep(1 + which % 3)
             case _:
@@ -78,6 +84,14 @@ class World:
         await self.call(
             "CreateContainer", pod_sandbox_id=box, config=config, sandbox_config=self.config()
         )
+
+    def _change_images(self, what: str, which: int) -> None:
+        images = self.cri.images
+        for image in list(images.images.values())[which % 2 :]:
+            if what == "no image":
+                images.remove(image.id)
+            else:
+                images.add(f"localhost/tag{which}:1", RegistryImage(content=image.tags[0]))
 
     def _from_outside(self, what: str) -> None:
         world = self.cri
@@ -115,6 +129,19 @@ class World:
         for state in State:
             listed = (await self.runs(in_state(state))).containers
             assert [i.id for i in listed] == [c.id for c in runs if c.state is state]
+        for sandbox in boxes:
+            await self.check_status("PodSandboxStatus", sandbox, pod_sandbox_id=sandbox.id)
+        for container in runs:
+            await self.check_status("ContainerStatus", container.shown, container_id=container.id)
+
+    async def check_status(self, method: str, keeper: Any, **which: Any) -> None:
+        """What was kept is what would be told without it; callers may change what they get."""
+        kept = await self.call(method, **which)
+        keeper.status = None
+        made = await self.call(method, **which)
+        assert kept == made
+        made.status.labels["of"] = "the caller"
+        assert await self.call(method, **which) == kept
 
     async def boxes(self, request: cri.ListPodSandboxRequest) -> cri.ListPodSandboxResponse:
         data = await self.cri.call_bytes("ListPodSandbox", request)
@@ -133,8 +160,18 @@ class World:
         return answer
 
 
-CALLS = ("run", "create", "start", "stop", "remove", "stop box", "remove box", "wait")
-FROM_OUTSIDE = ("kill", "drop", "kill box", "reboot", "lose state", "lose exits", "oom")
+CALLS = ("run", "create", "start", "stop", "remove", "stop box", "remove box", "limit", "wait")
+FROM_OUTSIDE = (
+    "kill",
+    "drop",
+    "kill box",
+    "reboot",
+    "lose state",
+    "lose exits",
+    "oom",
+    "tag",
+    "no image",
+)
 STEPS = st.lists(
     st.tuples(st.sampled_from(CALLS + CALLS + FROM_OUTSIDE), st.integers(0, 7)), max_size=30
 )

@@ -8,24 +8,29 @@ from kubecri.v1 import api_pb2 as pb
 
 from fakecri import FakeCRI
 from fakecri.recording import subjects
-from fakecri.recording.subjects import NOTHING, SubjectBook
+from fakecri.recording.subjects import NOTHING, SubjectBook, named_by
+
+
+def take(book: SubjectBook, method: str, request: Message, response: Message) -> None:
+    named = named_by(request)
+    book.learn(method, book.subject_of(method, request, named), named, response)
 
 
 def run(book: SubjectBook, identity: str, uid: str = "u1", attempt: int = 0) -> None:
     meta = pb.PodSandboxMetadata(name="pod", uid=uid, attempt=attempt)
     request = pb.RunPodSandboxRequest(config=pb.PodSandboxConfig(metadata=meta))
-    book.learn("RunPodSandbox", request, pb.RunPodSandboxResponse(pod_sandbox_id=identity))
+    take(book, "RunPodSandbox", request, pb.RunPodSandboxResponse(pod_sandbox_id=identity))
 
 
 def create(book: SubjectBook, identity: str, sandbox: str) -> None:
     config = pb.ContainerConfig(metadata=pb.ContainerMetadata(name="web"))
     request = pb.CreateContainerRequest(pod_sandbox_id=sandbox, config=config)
-    book.learn("CreateContainer", request, pb.CreateContainerResponse(container_id=identity))
+    take(book, "CreateContainer", request, pb.CreateContainerResponse(container_id=identity))
 
 
 def remove(book: SubjectBook, identity: str) -> None:
     request = pb.RemovePodSandboxRequest(pod_sandbox_id=identity)
-    book.learn("RemovePodSandbox", request, pb.RemovePodSandboxResponse())
+    take(book, "RemovePodSandbox", request, pb.RemovePodSandboxResponse())
 
 
 @pytest.fixture

@@ -27,16 +27,20 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 class Jumper:
     """The one that moves the time of `page`. `own_row`: the row of the loop that calls it; None: it
-    is called by no loop. It belongs to the thread that makes it.
+    is called by no loop. It belongs to the thread that makes it. `timer_slack_ns`: how much later
+    than due the timers of programs may come, so that several of them share one jump.
 
     `looks`, `jumps`: how often it has looked and moved the time on. Raises: CannotWarp when this
     machine's system calls are not known.
     """
 
-    def __init__(self, page: TimePage, own_row: int | None = None) -> None:
+    def __init__(
+        self, page: TimePage, own_row: int | None = None, *, timer_slack_ns: int = 0
+    ) -> None:
         self._page = page
         self._calls = this_architecture().calls
         self._watch = Watch(page, self._calls, own_row)
+        self._timer_slack_ns = timer_slack_ns
         self._wakers: dict[Row, int] = {}
         self.looks = 0
         self.jumps = 0
@@ -55,7 +59,7 @@ class Jumper:
 
     def move(self, until_ns: int = NEVER, nothing_came: Callable[[], bool] | None = None) -> bool:
         """Jump, if nobody works, to the next instant that a member waits for, at most to
-        `until_ns`.
+        `until_ns`; for programs alone, by the slack further.
 
         `nothing_came`: called after the look; whether the calling loop still has nothing to do.
         (Another member may have sent it something just before it began to wait.) Returns whether
@@ -65,7 +69,7 @@ class Jumper:
         due = self._watch.all_due()
         if due is None:
             return False
-        target = min(until_ns, min((waiter.instant_ns for waiter in due), default=NEVER))
+        target = min(until_ns, min(map(self._latest_ns, due), default=NEVER))
         if target == NEVER:
             self.busy["no instant to go to"] += 1
             return False
@@ -78,6 +82,10 @@ class Jumper:
             self.jumps += 1
         self._wake([waiter for waiter in due if waiter.instant_ns <= target])
         return True
+
+    def _latest_ns(self, waiter: Due) -> int:
+        """Until when it may wait."""
+        return waiter.instant_ns + (self._timer_slack_ns if waiter.sleep is not None else 0)
 
     def wake_due(self) -> int:
         """For a time that only passes faster: wake the programs whose instant has come. Returns the

@@ -24,9 +24,9 @@ from simclock.timewarp.pages import TimePage
 T = TypeVar("T")
 Ready = list[tuple[selectors.SelectorKey, int]]
 
-FIRST_PAUSE_S: Final = 0.00003
+FIRST_PAUSE_S: Final = 0.0001
 LONGEST_PAUSE_S: Final = 0.005
-SLOWER: Final = 1.4
+SLOWER: Final = 1.6
 """The factor by which pauses between two looks grow while other members work."""
 LEAD_AGAIN_S: Final = 0.1
 """How often a loop that does not lead asks whether it does now, in real seconds."""
@@ -64,9 +64,10 @@ class _WarpedSelector(selectors.EpollSelector):
     """Waits for descriptors in real time, where the loop asks for durations in the time of the
     page."""
 
-    def __init__(self, page: TimePage) -> None:
+    def __init__(self, page: TimePage, timer_slack_s: float) -> None:
         super().__init__()
         self._page = page
+        self._timer_slack_ns = round(timer_slack_s * NANOSECONDS)
         self._members = Members(page)
         self._wake_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.row = self._members.join(
@@ -103,7 +104,9 @@ class _WarpedSelector(selectors.EpollSelector):
         """The descriptors that become readable within that many real seconds; wake-ups are left
         out."""
         if real_s > 0 and self.fileno() < MOST_FOR_SELECT:
-            select.select([self.fileno()], [], [], real_s)  # epoll itself waits milliseconds
+            # epoll itself waits milliseconds
+            if not select.select([self.fileno()], [], [], real_s)[0]:
+                return []
             real_s = 0
         events = super().select(real_s)
         if any(key.data is self for key, _ in events):
@@ -114,7 +117,8 @@ class _WarpedSelector(selectors.EpollSelector):
     def _leads(self) -> bool:
         """Whether this loop moves the time."""
         if self.jumper is None and self._page.lead():
-            self.jumper = Jumper(self._page, self.row)
+            slack_ns = self._timer_slack_ns
+            self.jumper = Jumper(self._page, self.row, timer_slack_ns=slack_ns)
         return self.jumper is not None
 
     def _follow(self, until: int) -> Ready:
@@ -176,15 +180,18 @@ class WarpedLoop(asyncio.SelectorEventLoop):
     """The loop. `page`: the time it lives in, None for one of its own, which jumps. Raises:
     CannotWarp on a machine that has no warped time.
 
-    `clock` is the clock of that time. A page of its own is closed with the loop.
+    `timer_slack_s`: how much later than due the timers of programs may come while this loop leads
+    the page: those that are due within it share a jump, as with PR_SET_TIMERSLACK of the kernel.
+    Loops are never late. `clock` is the clock of that time. A page of its own is closed with the
+    loop.
     """
 
-    def __init__(self, page: TimePage | None = None) -> None:
+    def __init__(self, page: TimePage | None = None, *, timer_slack_s: float = 0.0) -> None:
         this_architecture()
         self._own_page = page is None
         self.page = TimePage.create() if page is None else page
         self.clock = WarpedClock(self.page)
-        self._warped = _WarpedSelector(self.page)
+        self._warped = _WarpedSelector(self.page, timer_slack_s)
         super().__init__(self._warped)
 
     def time(self) -> float:

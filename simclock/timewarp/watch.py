@@ -54,6 +54,8 @@ class Watch:
         self._threads: dict[int, Threads] = {}
         self._children: dict[int, Threads] = {}
         self._ended: dict[int, float] = {}
+        self._worked: Threads | None = None
+        """The threads of the member that kept the last look from finding that everybody waits."""
         self._begun: dict[bytes, int] = {}
         self.busy: Counter[str] = Counter()
 
@@ -67,6 +69,10 @@ class Watch:
     def all_due(self) -> list[Due] | None:
         """All members that wait, each with the instant that it waits for; None if any member works.
         Raises: CannotWarp."""
+        if self._worked is not None and self._worked.surely_busy():
+            self._keeps(self._worked)  # whatever else has changed
+            return None
+        self._worked = None
         self._refresh()
         if any(row.kind is Kind.STARTING for row in self.rows):
             self._changes = -1  # it may have ended
@@ -152,8 +158,10 @@ class Watch:
 
     def _keeps(self, threads: Threads) -> bool:
         self.busy[f"process {threads.pid}"] += 1
+        self._worked = threads if self._threads.get(threads.pid) is threads else None
         if threads.seems_over() and not threads.alive():
             self._changes = -1
+            self._worked = None
         return False
 
     def _real_children(self) -> list[Threads]:

@@ -265,3 +265,24 @@ def test_a_loop_that_worked_during_the_look_is_asked_again(monkeypatch: pytest.M
         assert due is not None
         assert [one.instant_ns for one in due] == [sooner]
         watch.close()
+
+
+def test_a_member_killed_at_work_holds_nothing_up_before_its_parent_asks(
+    time_page: TimePage,
+) -> None:
+    """Who worked at the last look is looked at first, and alone while it works. Killed, its one
+    thread is still there, in no call in which threads wait."""
+    with (
+        closing(Watch(time_page, this_architecture().calls, None)) as watch,
+        subprocess.Popen(["sh", "-c", "while :; do :; done"]) as member,
+    ):
+        try:
+            Members(time_page).join(Kind.PROGRAM, pid=member.pid)
+            assert {watch.all_due() is None for _ in range(20)} == {True}
+            assert [row.pid for row in watch.rows] == [member.pid]
+        finally:
+            member.kill()
+        until_s = time.monotonic() + SHORT_S
+        while watch.all_due() is None:
+            assert time.monotonic() < until_s
+        assert watch.rows == []

@@ -38,8 +38,11 @@ ELSEWHERE: Final = "192.0.2.1"
 NO_CHAINS: Final = MappingProxyType({"makeIPTablesUtilChains": False})
 """No kubelet of a case needs chains of its own in this machine's tables of packet filters."""
 CERTIFICATES: Final = "pki"
-OF_CGROUPS: Final = ("cgroupsPerQOS", "enforceNodeAllocatable")
-
+OF_CGROUPS: Final = ("cgroupsPerQOS", "enforceNodeAllocatable", "cgroupRoot")
+NO_CGROUPS: Final = MappingProxyType({"cgroupRoot": "/of-no-kubelet"})
+"""Where no cgroup is. A kubelet without cgroups of its own makes nothing there, and tells runtimes
+nothing of it; but it measures each cgroup at and below that place every ten seconds of its time,
+and with the default, the root, these are all of the machine: most of an idle kubelet's work."""
 
 COLLECTOR: Final = "GOGC"
 """How far a Go program's memory may grow, in percent, before it looks for garbage."""
@@ -117,13 +120,14 @@ def own_address() -> str:
 def external(path: Path, prefix: tuple[str, ...] = (), node_ip: str = "") -> Program:
     """A kubelet binary that takes the upstream flags, behind the words of `prefix`.
 
+    `prefix`: that of jumping time; its pods are those of a fake, in no cgroup of this machine.
     `node_ip`: the node's address. Without it a kubelet asks DNS for its node's name whenever it
     writes the Node. DNS servers live in real time: in jumping time their answers come too late."""
     address = (f"--node-ip={node_ip}",) if node_ip else ()
     return Program(
         (*prefix, str(path.absolute()), *address),
         own_flags={"--cert-dir": CERTIFICATES, "--volume-plugin-dir": "volume-plugins"},
-        config=SIDE_BY_SIDE,
+        config={**SIDE_BY_SIDE, **NO_CGROUPS} if prefix else SIDE_BY_SIDE,
         defaults=NO_CHAINS,
         certificates=(path.absolute(), CERTIFICATES),
         device_plugins="device-plugins",

@@ -5,13 +5,22 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from fakecri import FakeNode
 from kubelet_conformance.harness.kubelets.base import KubeletDied, NodePaths
 from kubelet_conformance.harness.kubelets.process import ProcessKubelet
-from kubelet_conformance.harness.kubelets.program import external, own_address
+from kubelet_conformance.harness.kubelets.program import (
+    external,
+    on_machine,
+    own_address,
+    with_own_cgroups,
+)
+from kubelet_conformance.harness.machines.given.machine import GivenMachine
+from simclock import RealClock
 
 
 async def test_a_kubelet_binary_is_started_in_an_empty_directory_of_its_case(
@@ -50,6 +59,18 @@ def test_the_own_address_is_one_of_this_machine_and_not_its_loopback() -> None:
     assert not address.startswith("127.")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
         own.bind((address, 0))
+
+
+def test_in_jumping_time_a_kubelet_measures_no_cgroup_of_the_machine(tmp_path: Path) -> None:
+    """Unless its case looks at cgroups: then it has a group of its own, or a machine."""
+    real, jumping = external(Path("/bin/kubelet")), external(Path("/bin/kubelet"), ("in-time",))
+    assert "cgroupRoot" not in real.config
+    assert not (Path("/sys/fs/cgroup") / jumping.config["cgroupRoot"].lstrip("/")).exists()
+    jumping = replace(jumping, fixed_links=None)  # that directory is the machine's
+    own = with_own_cgroups(jumping, "/case")
+    assert ("cgroupRoot" in own.config, own.defaults["cgroupRoot"]) == (False, "/case")
+    machine = GivenMachine(FakeNode(), RealClock(), tmp_path, tmp_path / "root")
+    assert "cgroupRoot" not in on_machine(jumping, machine, tmp_path, None).config
 
 
 def test_a_kubelet_binary_collects_garbage_seldom_unless_the_user_says_when(

@@ -16,7 +16,7 @@ from fakecri.recording.recorder import Recorder
 from simclock import Rng
 
 METHODS = ("StartContainer", "StopContainer", "Version")
-QUESTION = Question(Kept(pb.VersionRequest, b""))
+QUESTION = Question(pb.VersionRequest, b"")
 
 
 def call(seq: int, method: str, pod: str, at_s: float) -> Call:

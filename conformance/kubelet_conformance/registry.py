@@ -76,6 +76,8 @@ class Case:
     """KubeletConfiguration fields beside the harness's own."""
     machine: Mapping[str, Any] = field(default_factory=dict)
     """CPUs and NUMA nodes of the machine, see `conformance`."""
+    alone: bool = False
+    """Whether it needs a kubelet to itself, although nothing else of it says so."""
     since: Minor | None = None
     """The first Kubernetes minor whose kubelet does this; None: older than all that are looked at.
     An older kubelet skips the case."""
@@ -142,6 +144,7 @@ def conformance(
     needs: Iterable[Feature] = (),
     node_config: Mapping[str, Any] = NO_CONFIG,
     machine: Mapping[str, Any] = NO_CONFIG,
+    alone: bool = False,
     since: str = "",
     bugs: Sequence[KnownBug] = (),
     area: str = "",
@@ -150,11 +153,11 @@ def conformance(
 
     `rules`: the clauses (`BACK-003.2`) or rules it checks, the most important first.
     `node_config`: KubeletConfiguration fields beside the harness's own. `machine`: CPUs and NUMA
-    nodes of the node, as arguments of `fakecri.uniform_topology`, and `swap_bytes` (needs
-    NODE_RESOURCES). `since`: the first Kubernetes minor that has it without a gate's being
-    switched on, `1.34`. `bugs`: for which it is expected to fail on kubelets of some versions, as
-    they did wrongly what it wants; where they do not have what it wants, say `since`. `area`: by
-    default the package below `cases`. Raises CaseError for a declaration that is wrong.
+    nodes, as arguments of `fakecri.uniform_topology`, and `swap_bytes` (needs NODE_RESOURCES).
+    `alone`: it must not share its kubelet. `since`: the first Kubernetes minor that has it without
+    a gate's being switched on, `1.34`. `bugs`: for which it is expected to fail on kubelets of some
+    versions, as they did wrongly what it wants; where they do not have what it wants, say `since`.
+    `area`: default the package below `cases`. Raises CaseError for a declaration that is wrong.
     """
     first = minor_of(since)
     if since and not first:
@@ -173,6 +176,7 @@ def conformance(
                 body=body,
                 node_config=dict(node_config),
                 machine=dict(machine),
+                alone=alone,
                 since=first,
                 bugs=tuple(bugs),
                 module=module,

@@ -123,6 +123,7 @@ def case_line(result: Result, choice: Choice) -> CaseLine:
         messages="" if passed or result.detail == reason else result.detail,
         log=result.log,
         warning=result.warning,
+        shared=result.shared,
         case_s=round(result.case_s, 3),
         real_s=round(result.real_s, 3),
         file=case.file,
@@ -154,6 +155,7 @@ def result_of(line: CaseLine) -> Result:
         real_s=line.real_s,
         seed=line.seed,
         warning=line.warning,
+        shared=line.shared,
         log=line.log,
     )
 

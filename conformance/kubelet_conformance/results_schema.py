@@ -116,6 +116,9 @@ class CaseLine(Struct, tag_field="kind", tag="case", omit_defaults=True, frozen=
         ),
     ] = ()
     warning: Annotated[str, Meta(description="a problem that did not change the verdict")] = ""
+    shared: Annotated[
+        bool, Meta(description="whether it shared its kubelet with others when it ended so")
+    ] = False
     case_s: Annotated[float, Meta(description="inside the case, virtual in a virtual run")] = 0.0
     real_s: Annotated[float, Meta(description="wall time, with set-up and clean-up")] = 0.0
     file: Annotated[str, Meta(description="where a case of one's own is from")] = ""

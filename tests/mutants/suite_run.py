@@ -135,7 +135,7 @@ def _noticed(plan: Plan, functions: Functions, seed: int) -> tuple[tuple[str, ..
             break
         if question.case in cases:
             ran += 1
-            if _fails(cases[question.case], choice):
+            if fails(cases[question.case], choice):
                 noticed.append(question.case)
     unseen = plan.mutant.modules.keys() - finder.found if finder and ran else set()
     if unseen and not plan.mutant.survives:  # one may survive because it is not imported
@@ -148,7 +148,8 @@ class Hangs(KeyboardInterrupt):
     would go on."""
 
 
-def _fails(case: Any, choice: Any) -> bool:
+def fails(case: Any, choice: Any) -> bool:
+    """Whether the case fails, or hangs, otherwise than a bug of it shows."""
     from kubelet_conformance.harness.runs.case_run import Breach, Outcome
     from kubelet_conformance.harness.runs.virtual import run_virtual_case
 

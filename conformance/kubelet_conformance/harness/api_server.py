@@ -6,6 +6,7 @@ and its reads are not among the recorded requests.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:  # cases are listed faster without the server
@@ -32,12 +33,15 @@ class ApiServer:
 
     def pods(self) -> dict[str, dict[str, Any]]:
         """All pods by name."""
-        return {pod["metadata"]["name"]: pod for pod in self.fake.store.items("pods")}
+        return {pod["metadata"]["name"]: pod for pod in self._items("pods")}
+
+    def _items(self, plural: str) -> Iterable[dict[str, Any]]:
+        return self.fake.store.items(plural)
 
     def events(self) -> list[dict[str, Any]]:
         """All events in the order in which they were first seen here; a repeated event keeps its
         place."""
-        by_name = {event["metadata"]["name"]: event for event in self.fake.store.items("events")}
+        by_name = {event["metadata"]["name"]: event for event in self._items("events")}
         for name in sorted(by_name, key=lambda n: int(by_name[n]["metadata"]["resourceVersion"])):
             self._event_order.setdefault(name, len(self._event_order))
         return [by_name[name] for name in self._event_order if name in by_name]
@@ -59,7 +63,7 @@ class ApiServer:
     def stored(self, plural: str, name: str) -> dict[str, Any]:
         """An object of the pods' namespace, or of none; {} when there is none. `plural`: with its
         group, if it has one."""
-        for item in self.fake.store.items(plural):
+        for item in self._items(plural):
             metadata = item["metadata"]
             if metadata["name"] == name and metadata.get("namespace", NAMESPACE) == NAMESPACE:
                 return item

@@ -46,6 +46,7 @@ def add_options(parser: pytest.Parser) -> None:
         help="of a kubelet binary: its time passes N times as fast, roughly",
     )
     group.addoption("--long", action="store_true", help="let a real run take the minutes that some cases last")  # fmt: skip  # noqa: E501
+    group.addoption("--alone", action="store_true", help="give each case a kubelet of its own; in jumping time several share one")  # fmt: skip  # noqa: E501
     group.addoption("--check-since", action="store_true", help="run only the cases that the kubelet is too old for; one that passes is a failure: it says since= wrongly")  # fmt: skip  # noqa: E501
     group.addoption("--level", default="must", choices=["must", "should", "detail"], help="run cases of this level and the stricter ones")  # fmt: skip  # noqa: E501
     group.addoption("--area", action="append", default=[], help="only this area (may be repeated)")
@@ -70,6 +71,7 @@ def choices_of(option: Any) -> list[Choice]:
         time=option.time,
         speed=option.speed,
         long=option.long,
+        alone=option.alone,
         containerd_version=option.containerd_version,
         kubernetes_version=option.kubernetes_version,
         traces=option.traces if option.results else "none",

@@ -78,7 +78,7 @@ async def says_killing(node: Node, text: str) -> None:
     )
 
 
-@conformance(id="command-change", rules=["BACK-019.1"], needs=[STATUS])
+@conformance(id="command-change", rules=["BACK-019.1"], needs=[STATUS], alone=True)
 async def only_name_and_image_make_another_container(node: Node) -> None:
     """A static pod that keeps its UID while command and environment of its container change is left
     as it is; with another image the container is started again."""

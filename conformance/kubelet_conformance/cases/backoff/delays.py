@@ -209,7 +209,11 @@ async def a_back_off_is_looked_at_again_when_it_ends(node: Node) -> None:
 
 
 @conformance(
-    id="backoff-maximum-bounds", rules=["BACK-013.1", "BACK-013.2"], needs=[STATUS], since="1.32"
+    id="backoff-maximum-bounds",
+    rules=["BACK-013.1", "BACK-013.2"],
+    needs=[STATUS],
+    since="1.32",
+    alone=True,
 )
 async def a_maximum_out_of_bounds_is_refused(node: Node) -> None:
     """A kubelet does not start with a maxContainerRestartPeriod below 1 s or above 300 s, nor with

@@ -99,7 +99,10 @@ async def a_container_status_that_lacks_something_is_not_believed(node: Node) ->
 
 
 @conformance(
-    id="cri-answers-without-ids", rules=["CRI-008.4", "CRI-008.6"], needs=[API, STATUS, FAULTS]
+    id="cri-answers-without-ids",
+    rules=["CRI-008.4", "CRI-008.6"],
+    needs=[API, STATUS, FAULTS],
+    alone=True,
 )
 async def an_answer_without_an_id_is_an_error(node: Node) -> None:
     """RunPodSandbox or CreateContainer without an id in the answer has failed, with an event or a
@@ -126,7 +129,10 @@ async def an_answer_without_an_id_is_an_error(node: Node) -> None:
 
 
 @conformance(
-    id="cri-image-answers-incomplete", rules=["CRI-008.3", "CRI-008.4"], needs=[STATUS, FAULTS]
+    id="cri-image-answers-incomplete",
+    rules=["CRI-008.3", "CRI-008.4"],
+    needs=[STATUS, FAULTS],
+    alone=True,
 )
 async def an_image_without_id_or_size_is_an_error(node: Node) -> None:
     """An image whose status has no size or no id keeps its container waiting with
@@ -147,6 +153,7 @@ async def an_image_without_id_or_size_is_an_error(node: Node) -> None:
     id="cri-status-with-one-condition",
     rules=["CRI-008.5", "CRI-130.1"],
     needs=[API, STATUS, FAULTS],
+    alone=True,
 )
 async def a_status_with_one_condition_is_no_answer(node: Node) -> None:
     """A Status with one condition only counts as a failed call: nothing is known of the other one,
@@ -167,7 +174,10 @@ async def a_status_with_one_condition_is_no_answer(node: Node) -> None:
 
 
 @conformance(
-    id="cri-vanished-objects", rules=["CRI-009.1", "CRI-086.1"], needs=[STATUS, FAULTS, KILL]
+    id="cri-vanished-objects",
+    rules=["CRI-009.1", "CRI-086.1"],
+    needs=[STATUS, FAULTS, KILL],
+    alone=True,
 )
 async def what_vanishes_between_list_and_status_is_left_out(node: Node) -> None:
     """A sandbox and a container that are listed and whose status is NOT_FOUND count as gone: the
@@ -261,7 +271,12 @@ async def what_is_not_found_counts_as_stopped(node: Node) -> None:
     expect_equal(node, node.events("FailedKillPod"), [], "events of stops that failed")
 
 
-@conformance(id="cri-stop-fails-otherwise", rules=["CRI-009.2", "LIFE-071"], needs=[STATUS, FAULTS])
+@conformance(
+    id="cri-stop-fails-otherwise",
+    rules=["CRI-009.2", "LIFE-071"],
+    needs=[STATUS, FAULTS],
+    alone=True,
+)
 async def any_other_error_of_a_stop_is_a_failed_stop(node: Node) -> None:
     """A StopPodSandbox that fails for another reason is repeated, and the pod does not count as
     ended before."""

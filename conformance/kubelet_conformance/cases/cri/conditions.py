@@ -13,7 +13,7 @@ STATUS_PERIOD_S = 5.0  # NODE-050
 NODE_UPDATE_S = 7.0 + 10.4 + limits.START_S  # NODE-002 and NODE-010
 
 
-@conformance(id="cri-condition-missing", rules=["CRI-130.1"], needs=[STATUS, FAULTS])
+@conformance(id="cri-condition-missing", rules=["CRI-130.1"], needs=[STATUS, FAULTS], alone=True)
 async def a_condition_that_is_not_told_is_not_true(node: Node) -> None:
     """If Status has two conditions and NetworkReady is not among them, pods that need the network
     wait."""
@@ -32,7 +32,7 @@ async def a_condition_that_is_not_told_is_not_true(node: Node) -> None:
         expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes of web")
 
 
-@conformance(id="cri-conditions-of-others", rules=["CRI-130.3"], needs=[STATUS, FAULTS])
+@conformance(id="cri-conditions-of-others", rules=["CRI-130.3"], needs=[STATUS, FAULTS], alone=True)
 async def other_conditions_and_their_order_do_not_matter(node: Node) -> None:
     """A further condition that is false, and conditions in another order, change nothing: pods
     start."""
@@ -62,7 +62,7 @@ def without_features(answer: Any) -> None:
 
 @conformance(
     id="cri-handler-features", rules=["CRI-132.1", "CRI-132.2", "LIFE-147.5", "LIFE-146.1"],
-    needs=[API, FAULTS], since="1.33")  # fmt: skip
+    needs=[API, FAULTS], since="1.33", alone=True)  # fmt: skip
 async def what_a_handler_cannot_do_is_refused(node: Node) -> None:
     """Whether a pod can have users of its own is asked of the handler of its class, and of no
     other; a pod that cannot gets no sandbox, and an event says why."""
@@ -102,6 +102,7 @@ async def what_a_handler_cannot_do_is_refused(node: Node) -> None:
     id="cri-mounts-not-recursive",
     rules=["CRI-132.2", "LIFE-148.1", "LIFE-148.2"],
     needs=[API, FAULTS],
+    alone=True,
 )
 async def a_handler_without_recursive_mounts_is_not_asked_for_them(node: Node) -> None:
     """recursiveReadOnly IfPossible is not asked of a handler that can do other things and not that,
@@ -136,7 +137,13 @@ async def a_handler_without_recursive_mounts_is_not_asked_for_them(node: Node) -
     expect_equal(node, node.count("CreateContainer", container="must"), 0, "creations of must")
 
 
-@conformance(id="cri-groups-policy-unknown", rules=["CRI-132.3"], needs=[API, FAULTS], since="1.33")
+@conformance(
+    id="cri-groups-policy-unknown",
+    rules=["CRI-132.3"],
+    needs=[API, FAULTS],
+    since="1.33",
+    alone=True,
+)
 async def strict_groups_need_a_runtime_that_knows_them(node: Node) -> None:
     """A pod with supplementalGroupsPolicy Strict is refused where the runtime does not know it. The
     kubelet reads that in its Node, so the pod comes when the Node has been written."""

@@ -52,7 +52,7 @@ def expect_deadlines(node: Node, wanted_s: dict[str, float]) -> None:
 
 @conformance(
     id="cri-deadlines", rules=["CRI-006.1", "CRI-006.2", "CRI-006.3", "CRI-006.6"],
-    needs=[STATUS], node_config=SHORT,
+    needs=[STATUS], node_config=SHORT, alone=True,
 )  # fmt: skip
 async def every_call_has_the_deadline_of_its_kind(node: Node) -> None:
     """With runtimeRequestTimeout T RunPodSandbox has 2 T, StopContainer its grace period and T,
@@ -123,6 +123,7 @@ async def a_call_that_hangs_is_given_up_and_done_again(node: Node) -> None:
     rules=["CRI-006.6", "PLEG-009"],
     needs=[STATUS, FAULTS],
     node_config=SHORT,
+    alone=True,
 )
 async def a_list_or_status_that_hangs_holds_nothing_up(node: Node) -> None:
     """Lists and Status that get no answer are given up after the deadline; the relist goes on with

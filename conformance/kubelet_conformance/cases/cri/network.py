@@ -106,7 +106,7 @@ ADDED = [
 
 @conformance(
     id="cri-hosts-file", rules=["LIFE-138.2", "NODE-209.3", "NODE-209.4"], needs=[STATUS, FAULTS],
-    node_config={"clusterDomain": DOMAIN},
+    node_config={"clusterDomain": DOMAIN}, alone=True,
 )  # fmt: skip
 async def the_hosts_file_names_the_pod_for_each_of_its_addresses(node: Node) -> None:
     """The hosts file has the pod's full and short name for each address that the runtime gives, and
@@ -136,7 +136,7 @@ async def the_hosts_file_names_the_pod_for_each_of_its_addresses(node: Node) -> 
 
 
 @conformance(id="cri-hosts-file-of-node", rules=["LIFE-138.2", "NODE-209.2", "NODE-209.5"],
-             needs=[STATUS], since="1.32")  # fmt: skip
+             needs=[STATUS], since="1.32", alone=True)  # fmt: skip
 async def on_the_nodes_network_the_hosts_file_is_the_nodes(node: Node) -> None:
     """A pod on the node's network gets the node's hosts file with its aliases; a container that
     mounts a file of its own there keeps it."""

@@ -19,7 +19,12 @@ def sized(name: str, requests: dict[str, str], limits_: dict[str, str], **fields
     return container(name, resources={"requests": requests, "limits": limits_}, **fields)
 
 
-@conformance(id="cri-cpu-numbers", rules=["LIFE-139.1", "LIFE-139.2", "LIFE-139.3"], needs=[STATUS])
+@conformance(
+    id="cri-cpu-numbers",
+    rules=["LIFE-139.1", "LIFE-139.2", "LIFE-139.3"],
+    needs=[STATUS],
+    alone=True,
+)
 async def shares_follow_the_request_and_quotas_the_limit(node: Node) -> None:
     """CPU shares follow the request, and the limit only where there is none; the least are 2, and
     the least quota is 1000. A memory request limits nothing; with a memory limit the limit of
@@ -71,7 +76,11 @@ async def the_configured_period_divides_the_quota(node: Node) -> None:
 
 
 @conformance(
-    id="cri-cpu-no-quota", rules=["LIFE-139.6"], needs=[STATUS], node_config={"cpuCFSQuota": False}
+    id="cri-cpu-no-quota",
+    rules=["LIFE-139.6"],
+    needs=[STATUS],
+    node_config={"cpuCFSQuota": False},
+    alone=True,
 )
 async def without_quotas_only_shares_are_given(node: Node) -> None:
     """With cpuCFSQuota false containers have shares, and neither period nor quota."""

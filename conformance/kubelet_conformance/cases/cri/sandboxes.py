@@ -95,7 +95,7 @@ async def a_full_host_name_of_more_than_64_characters_is_refused(node: Node) -> 
     expect_equal(node, node.count("RunPodSandbox", pod="over"), 0, "sandboxes of over")
 
 
-@conformance(id="cri-sandbox-ports", rules=["LIFE-133.3"], needs=[STATUS])
+@conformance(id="cri-sandbox-ports", rules=["LIFE-133.3"], needs=[STATUS], alone=True)
 async def every_port_of_every_regular_container_is_mapped(node: Node) -> None:
     """Each port of the regular containers is a port mapping with its protocol, host port and host
     address; those of init containers are not."""
@@ -156,7 +156,10 @@ async def a_sandbox_is_as_privileged_as_its_most_privileged_container(node: Node
 
 
 @conformance(
-    id="cri-namespaces-one-by-one", rules=["LIFE-134.1", "LIFE-134.2", "CRI-033.2"], needs=[STATUS]
+    id="cri-namespaces-one-by-one",
+    rules=["LIFE-134.1", "LIFE-134.2", "CRI-033.2"],
+    needs=[STATUS],
+    alone=True,
 )
 async def each_namespace_of_the_node_is_asked_for_by_its_own_field(node: Node) -> None:
     """hostNetwork, hostPID and hostIPC each give the pod one namespace of the node and no other; a
@@ -181,7 +184,7 @@ async def each_namespace_of_the_node_is_asked_for_by_its_own_field(node: Node) -
     )
 
 
-@conformance(id="cri-sandbox-overhead", rules=["LIFE-139.7"], needs=[STATUS])
+@conformance(id="cri-sandbox-overhead", rules=["LIFE-139.7"], needs=[STATUS], alone=True)
 async def overhead_is_told_beside_the_resources_of_the_containers(node: Node) -> None:
     """The sandbox gets the sum of its containers as `resources`, without the pod's overhead, which
     is told as `overhead`."""

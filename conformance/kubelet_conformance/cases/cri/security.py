@@ -97,7 +97,7 @@ async def an_unmasked_proc_has_no_masked_paths(node: Node) -> None:
     expect_equal(node, paths, ([], []), "masked paths, read-only paths")
 
 
-@conformance(id="cri-user-of-the-image", rules=["LIFE-141.2"], needs=[STATUS, FAULTS])
+@conformance(id="cri-user-of-the-image", rules=["LIFE-141.2"], needs=[STATUS, FAULTS], alone=True)
 async def without_a_user_in_the_spec_the_images_counts(node: Node) -> None:
     """The user of the image, a number or a name, is told to the runtime where the spec has none; an
     image without one runs as user 0."""
@@ -136,7 +136,7 @@ async def without_a_user_in_the_spec_the_images_counts(node: Node) -> None:
     expect_equal(node, users, expected, "user and user's name")
 
 
-@conformance(id="cri-non-root-image", rules=["LIFE-141.3"], needs=[STATUS, FAULTS])
+@conformance(id="cri-non-root-image", rules=["LIFE-141.3"], needs=[STATUS, FAULTS], alone=True)
 async def an_image_that_may_be_root_is_not_started_as_non_root(node: Node) -> None:
     """With runAsNonRoot a container whose image runs as root, or as a user that only has a name,
     waits with CreateContainerConfigError; one with runAsNonRoot false, or with a user of its own,

@@ -64,7 +64,7 @@ async def the_nearest_source_of_a_variable_wins(node: Node) -> None:
     expect_equal(node, args, ["env", "$(C)", "$(NONE)"], "arguments")
 
 
-@conformance(id="cri-env-service-links", rules=["LIFE-137.3"], needs=[API])
+@conformance(id="cri-env-service-links", rules=["LIFE-137.3"], needs=[API], alone=True)
 async def the_servers_own_service_is_linked_to_every_pod(node: Node) -> None:
     """With enableServiceLinks false a pod has the variables of the service `kubernetes` and of no
     other; services without an address, and those of another namespace, have none for anybody."""
@@ -140,6 +140,7 @@ async def what_is_missing_and_not_optional_is_an_error(node: Node) -> None:
     id="cri-env-of-the-pod",
     rules=["LIFE-137.6", "LIFE-137.2", "STAT-044.1", "STAT-044.2"],
     needs=[STATUS],
+    alone=True,
 )
 async def fields_of_the_pod_are_its_own(node: Node) -> None:
     """Labels, annotations, the addresses of pod and node are what they are called; the
@@ -182,7 +183,10 @@ async def fields_of_the_pod_are_its_own(node: Node) -> None:
 
 
 @conformance(
-    id="cri-env-of-the-node", rules=["LIFE-137.6", "LIFE-137.2", "STAT-044.1"], needs=[STATUS, API]
+    id="cri-env-of-the-node",
+    rules=["LIFE-137.6", "LIFE-137.2", "STAT-044.1"],
+    needs=[STATUS, API],
+    alone=True,
 )
 async def on_the_nodes_network_the_address_is_the_nodes(node: Node) -> None:
     """With an API server the status of a pod shows the node's address, and on the node's network

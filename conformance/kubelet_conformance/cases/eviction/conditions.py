@@ -32,6 +32,7 @@ def texts(node: Node, kind: str) -> tuple[str, str]:
     id="conditions-at-start",
     rules=["EVIC-060.3", "EVIC-061.3", "EVIC-062.3", "EVIC-063.1", "EVIC-063.2"],
     needs=[API],
+    alone=True,
 )
 async def a_node_that_lacks_nothing(node: Node) -> None:
     """A node without pressure shows that in three conditions, each with an event of type Normal at

@@ -55,7 +55,7 @@ async def memory_bytes(node: Node) -> int:
     return parse_nano(node.api.capacity("memory")) // NANO
 
 
-@conformance(id="oom-score-classes", rules=["EVIC-120", "LIFE-140"], needs=[API])
+@conformance(id="oom-score-classes", rules=["EVIC-120", "LIFE-140"], needs=[API], alone=True)
 async def the_class_of_a_pod_decides_which_one_is_killed(node: Node) -> None:
     """When memory runs out, containers of BestEffort pods are killed first, Burstable ones next,
     Guaranteed and node-critical ones last."""
@@ -71,7 +71,7 @@ async def the_class_of_a_pod_decides_which_one_is_killed(node: Node) -> None:
     expect_equal(node, actual, {name: score for name, (_, score) in plans.items()}, "oom_score_adj")
 
 
-@conformance(id="oom-score-share", rules=["EVIC-120"], needs=[API])
+@conformance(id="oom-score-share", rules=["EVIC-120"], needs=[API], alone=True)
 async def a_burstable_pod_is_spared_by_its_share_of_the_memory(node: Node) -> None:
     """The score of a Burstable container is 1000 minus the thousandths of the node's memory that it
     requests, rounded down."""
@@ -82,7 +82,7 @@ async def a_burstable_pod_is_spared_by_its_share_of_the_memory(node: Node) -> No
     expect_equal(node, await scores(node, plan), expected, "oom_score_adj")
 
 
-@conformance(id="oom-score-sidecar", rules=["EVIC-120"], needs=[API], since="1.32")
+@conformance(id="oom-score-sidecar", rules=["EVIC-120"], needs=[API], since="1.32", alone=True)
 async def a_sidecar_dies_no_earlier_than_the_smallest_regular_container(node: Node) -> None:
     """A sidecar with a small request has the score of the regular container with the smallest
     request, so that it is not killed earlier."""
@@ -240,7 +240,7 @@ async def above_the_limit_of_a_pod_its_biggest_container_goes(node: Node) -> Non
     expect(node, node.running("web", "small"), "the other container runs on")
 
 
-@conformance(id="oom-score-of-requests", rules=["EVIC-120"], needs=[API])
+@conformance(id="oom-score-of-requests", rules=["EVIC-120"], needs=[API], alone=True)
 async def a_limit_spares_nobody(node: Node) -> None:
     """The score of a Burstable container follows what it requests, whatever its limit; a limit
     alone counts as a request of that amount."""

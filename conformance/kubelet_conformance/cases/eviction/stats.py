@@ -13,7 +13,7 @@ MI = 1024 * 1024
 
 @conformance(
     id="summary-node", rules=["SRV-030", "EVIC-020", "EVIC-022", "EVIC-023", "EVIC-025"],
-    needs=[Feature.STATUS],
+    needs=[Feature.STATUS], alone=True,
 )  # fmt: skip
 async def the_summary_has_all_that_signals_are_made_from(node: Node) -> None:
     """The summary of the node has what eviction signals are made of: memory, the disks of the
@@ -41,7 +41,7 @@ async def the_summary_has_all_that_signals_are_made_from(node: Node) -> None:
     expect(node, 0 < limit["curproc"] < limit["maxpid"], "processes below their limit", limit)
 
 
-@conformance(id="summary-pod", rules=["SRV-030", "EVIC-029"], needs=[Feature.STATUS])
+@conformance(id="summary-pod", rules=["SRV-030", "EVIC-029"], needs=[Feature.STATUS], alone=True)
 async def the_summary_has_the_pods_that_run(node: Node) -> None:
     """A pod with a running container is in the summary, with its containers and their disks."""
     await node.apply_static(pod("web", container("main"), container("side")))
@@ -61,7 +61,9 @@ async def the_summary_has_the_pods_that_run(node: Node) -> None:
         expect(node, part in web, f"web has {part}", sorted(web))
 
 
-@conformance(id="summary-io", rules=["SRV-030.11"], needs=[Feature.STATUS], since="1.34")
+@conformance(
+    id="summary-io", rules=["SRV-030.11"], needs=[Feature.STATUS], since="1.34", alone=True
+)
 async def what_nobody_tells_of_io_has_a_time(node: Node) -> None:
     """Containers in the summary have the part io with a time, whether or not it is known how long
     they waited for it."""
@@ -106,7 +108,9 @@ def seconds_apart(one: str, other: str) -> float:
     return abs((datetime.fromisoformat(one) - datetime.fromisoformat(other)).total_seconds())
 
 
-@conformance(id="summary-ended", rules=["EVIC-029"], needs=[Feature.STATUS, Feature.OUTSIDE_KILL])
+@conformance(
+    id="summary-ended", rules=["EVIC-029"], needs=[Feature.STATUS, Feature.OUTSIDE_KILL], alone=True
+)
 async def a_pod_without_running_containers_has_no_statistics(node: Node) -> None:
     """A pod whose only container has ended is not in the summary."""
     await node.apply_static(pod("web", restartPolicy="Never"))

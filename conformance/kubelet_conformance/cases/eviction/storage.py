@@ -86,7 +86,7 @@ async def a_volume_in_memory_has_a_limit_too(node: Node) -> None:
     await evicted_for(node, "full", VOLUME.replace("64Ki", "5k"), within_s=MEASURED_S)
 
 
-@conformance(id="container-limit", rules=["EVIC-102.1", "EVIC-103"], needs=[API])
+@conformance(id="container-limit", rules=["EVIC-102.1", "EVIC-103"], needs=[API], alone=True)
 async def a_container_above_its_storage_limit_ends_the_pod(node: Node) -> None:
     """A pod is evicted when one container wrote more than its ephemeral-storage limit, although the
     sum of all containers' limits is not reached."""
@@ -100,7 +100,9 @@ async def a_container_above_its_storage_limit_ends_the_pod(node: Node) -> None:
     expect_equal(node, timeouts, [2, 2], "timeouts of StopContainer")
 
 
-@conformance(id="pod-limit", rules=["EVIC-101.1", "EVIC-101.2", "EVIC-101.3"], needs=[API])
+@conformance(
+    id="pod-limit", rules=["EVIC-101.1", "EVIC-101.2", "EVIC-101.3"], needs=[API], alone=True
+)
 async def a_pod_above_the_sum_of_its_limits_is_ended(node: Node) -> None:
     """The writes of a container without limit count against the sum of the other containers'
     limits."""
@@ -111,7 +113,7 @@ async def a_pod_above_the_sum_of_its_limits_is_ended(node: Node) -> None:
     await evicted_for(node, "web", text, within_s=EVICTED_S)
 
 
-@conformance(id="limits-all-at-once", rules=["EVIC-086.1", "EVIC-101.2"], needs=[API])
+@conformance(id="limits-all-at-once", rules=["EVIC-086.1", "EVIC-101.2"], needs=[API], alone=True)
 async def all_offenders_end_in_one_cycle(node: Node) -> None:
     """Two pods above their limits are evicted in the same cycle, and a pod within its limit keeps
     running."""
@@ -124,7 +126,7 @@ async def all_offenders_end_in_one_cycle(node: Node) -> None:
     expect_equal(node, node.api.phase("fine"), "Running", "phase of the pod within its limit")
 
 
-@conformance(id="limits-not-critical", rules=["EVIC-085.3", "EVIC-101.2"], needs=[API])
+@conformance(id="limits-not-critical", rules=["EVIC-085.3", "EVIC-101.2"], needs=[API], alone=True)
 async def critical_pods_may_exceed_their_limits(node: Node) -> None:
     """A pod of a system priority that is above its storage limit keeps running."""
     vital = limited("vital", 40, "20Mi", priority=2_000_000_000)
@@ -164,6 +166,7 @@ async def limits_need_no_thresholds(node: Node) -> None:
     id="limits-one-cycle",
     rules=["EVIC-086.1", "EVIC-101.2"],
     needs=[API, Feature.VIRTUAL_TIME],
+    alone=True,
 )
 async def offenders_end_without_another_look(node: Node) -> None:
     """All pods above their limits are evicted before the kubelet measures again; a pod above its
@@ -188,7 +191,7 @@ async def offenders_end_without_another_look(node: Node) -> None:
         expect_equal(node, node.api.phase(name), "Running", f"phase of {name}")
 
 
-@conformance(id="limit-of-sidecar", rules=["EVIC-102.2"], needs=[API])
+@conformance(id="limit-of-sidecar", rules=["EVIC-102.2"], needs=[API], alone=True)
 async def a_sidecar_has_no_limit_of_its_own(node: Node) -> None:
     """A sidecar may write more than its own storage limit, while the pod stays within the sum."""
     work = runs(uses(disk_bytes=40 * MI))
@@ -199,7 +202,9 @@ async def a_sidecar_has_no_limit_of_its_own(node: Node) -> None:
     expect_equal(node, node.api.phase("web"), "Running", "phase")
 
 
-@conformance(id="limits-of-logs", rules=["EVIC-101.1", "EVIC-102.1"], needs=[API, STATUS])
+@conformance(
+    id="limits-of-logs", rules=["EVIC-101.1", "EVIC-102.1"], needs=[API, STATUS], alone=True
+)
 async def logs_count_against_limits(node: Node) -> None:
     """The logs of a container count against its own limit and against that of its pod, and so do
     other files beside the logs of the pod."""
@@ -223,7 +228,11 @@ async def logs_count_against_limits(node: Node) -> None:
 
 
 @conformance(
-    id="limits-in-order", rules=["EVIC-100.1", "EVIC-101.1"], needs=[API, STATUS], node_config=FAST
+    id="limits-in-order",
+    rules=["EVIC-100.1", "EVIC-101.1"],
+    needs=[API, STATUS],
+    node_config=FAST,
+    alone=True,
 )
 async def volumes_are_looked_at_first(node: Node) -> None:
     """A volume counts against the limit of its pod, but the limit of the volume is looked at first,

@@ -185,7 +185,11 @@ async def a_name_that_is_no_reference_is_not_looked_for(node: Node) -> None:
 
 
 @conformance(
-    id="image-inspect-error", rules=["BACK-203.1"], needs=[API, STATUS, FAULTS], since="1.32"
+    id="image-inspect-error",
+    rules=["BACK-203.1"],
+    needs=[API, STATUS, FAULTS],
+    since="1.32",
+    alone=True,
 )
 async def a_failing_look_is_told_and_repeated(node: Node) -> None:
     """While ImageStatus fails the container waits with ImageInspectError, and it is tried again."""
@@ -204,7 +208,9 @@ async def a_failing_look_is_told_and_repeated(node: Node) -> None:
     )
 
 
-@conformance(id="image-incomplete", rules=["BACK-203.2"], needs=[STATUS, FAULTS], since="1.32")
+@conformance(
+    id="image-incomplete", rules=["BACK-203.2"], needs=[STATUS, FAULTS], since="1.32", alone=True
+)
 async def an_image_without_id_or_size_is_not_used(node: Node) -> None:
     """An image whose id is empty or whose size is 0 in the answer is an error of ImageStatus."""
 

@@ -58,7 +58,7 @@ async def run_unknown_container(node: Node, *, start: bool = True) -> str:
     return str(creation.container_id)
 
 
-@conformance(id="unknown-pod-killed", rules=["LIFE-072", "LIFE-015"], needs=[STATUS])
+@conformance(id="unknown-pod-killed", rules=["LIFE-072", "LIFE-015"], needs=[STATUS], alone=True)
 async def a_running_pod_without_source_is_killed(node: Node) -> None:
     """Housekeeping stops a pod that runs in the runtime and that no source has, with 2 s."""
     await node.apply_static(pod("web"))
@@ -148,7 +148,9 @@ async def containers_of_a_deleted_pod_are_removed_before_the_pod_is(node: Node) 
     expect(node, stop and removed >= node.ended_s(stop[0]), "removal after the stop", removed)
 
 
-@conformance(id="logs-removed-with-container", rules=["GC-005", "LIFE-136"], needs=[STATUS])
+@conformance(
+    id="logs-removed-with-container", rules=["GC-005", "LIFE-136"], needs=[STATUS], alone=True
+)
 async def the_log_goes_with_its_container(node: Node) -> None:
     """When a dead container is removed its log is deleted with its rotated files and the link to
     it; the logs of others and their links stay."""
@@ -206,7 +208,7 @@ async def a_link_to_a_log_that_is_gone_goes_with_its_container(node: Node) -> No
     expect(node, node.machine.log_links("web"), "the link of web")
 
 
-@conformance(id="log-directory-collected", rules=["GC-011"], needs=[STATUS, VIRTUAL])
+@conformance(id="log-directory-collected", rules=["GC-011"], needs=[STATUS, VIRTUAL], alone=True)
 async def the_log_directory_of_a_removed_pod_goes(node: Node) -> None:
     """Garbage collection deletes the log directory of a pod that is gone, and no other."""
     await node.apply_static(pod("web"))
@@ -223,7 +225,7 @@ async def the_log_directory_of_a_removed_pod_goes(node: Node) -> None:
     expect_equal(node, node.machine.log_files("stays", "main"), ["0.log"], "logs of the other pod")
 
 
-@conformance(id="collection-fails", rules=["GC-001"], needs=[API, FAULTS, VIRTUAL])
+@conformance(id="collection-fails", rules=["GC-001"], needs=[API, FAULTS, VIRTUAL], alone=True)
 async def a_failed_collection_is_told_on_the_node(node: Node) -> None:
     """A garbage collection that cannot list the runtime is reported as Warning ContainerGCFailed;
     one that cannot remove something is not, and the next one tries again."""

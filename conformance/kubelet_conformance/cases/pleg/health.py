@@ -29,7 +29,10 @@ async def nothing_starts_before_the_runtime_is_ready(node: Node) -> None:
 
 
 @conformance(
-    id="runtime-away-long", rules=["PLEG-202.5", "LIFE-006"], needs=[STATUS, FAULTS, VIRTUAL]
+    id="runtime-away-long",
+    rules=["PLEG-202.5", "LIFE-006"],
+    needs=[STATUS, FAULTS, VIRTUAL],
+    alone=True,
 )
 async def a_minute_without_a_runtime_harms_no_pod(node: Node) -> None:
     """While every call fails for a minute nothing changes; new pods start soon afterwards: the
@@ -46,7 +49,9 @@ async def a_minute_without_a_runtime_harms_no_pod(node: Node) -> None:
     expect_equal(node, node.writes("web"), before, "changing calls for web")
 
 
-@conformance(id="runtime-outage", rules=["NODE-051", "PLEG-009"], needs=[STATUS, FAULTS])
+@conformance(
+    id="runtime-outage", rules=["NODE-051", "PLEG-009"], needs=[STATUS, FAULTS], alone=True
+)
 async def a_short_outage_of_the_runtime_restarts_nothing(node: Node) -> None:
     """While every call fails for 8 s containers are left alone, and none is restarted
     afterwards."""
@@ -88,6 +93,7 @@ async def a_pod_is_not_synced_by_a_status_that_cannot_be_read(node: Node) -> Non
     id="relist-hangs",
     rules=["PLEG-201.2", "PLEG-202.2", "PLEG-202.4", "PLEG-202.5"],
     needs=[API, STATUS, FAULTS, VIRTUAL],
+    alone=True,
 )
 async def a_relist_older_than_three_minutes_stops_the_loop(node: Node) -> None:
     """While lists fail new pods still start; when they have failed for more than three minutes,
@@ -141,7 +147,7 @@ async def nothing_starts_before_the_first_list(node: Node) -> None:
     await node.run_until(lambda: node.running("web"), within_s=10 + limits.START_S)
 
 
-@conformance(id="status-silent", rules=["PLEG-202.1"], needs=[STATUS, FAULTS])
+@conformance(id="status-silent", rules=["PLEG-202.1"], needs=[STATUS, FAULTS], alone=True)
 async def a_runtime_is_down_after_half_a_minute_without_status(node: Node) -> None:
     """Status is asked every 5 s. While it fails new pods start, and when it has failed for more
     than 30 s none does."""
@@ -177,6 +183,7 @@ def no_network(answer: Any) -> None:
     id="runtime-says-not-ready",
     rules=["PLEG-202.3", "PLEG-202.4", "PLEG-202.5"],
     needs=[API, STATUS, FAULTS],
+    alone=True,
 )
 async def a_runtime_that_says_it_is_not_ready_gets_no_pods(node: Node) -> None:
     """While Status says that the runtime is not ready no pod starts, and the node's condition tells

@@ -28,7 +28,10 @@ async def touch(node: Node, name: str, for_s: float) -> None:
 
 
 @conformance(
-    id="late-lists-not-trusted", rules=["PLEG-102.1", "PLEG-102.2", "PLEG-009"], needs=[API, FAULTS]
+    id="late-lists-not-trusted",
+    rules=["PLEG-102.1", "PLEG-102.2", "PLEG-009"],
+    needs=[API, FAULTS],
+    alone=True,
 )
 async def a_list_from_before_a_sync_says_nothing_about_it(node: Node) -> None:
     """While lists take long, a sync never works with one that began before the sync before it has
@@ -44,7 +47,10 @@ async def a_list_from_before_a_sync_says_nothing_about_it(node: Node) -> None:
 
 
 @conformance(
-    id="late-statuses-waited-for", rules=["PLEG-009", "PLEG-102.1", "PLEG-005"], needs=[API, FAULTS]
+    id="late-statuses-waited-for",
+    rules=["PLEG-009", "PLEG-102.1", "PLEG-005"],
+    needs=[API, FAULTS],
+    alone=True,
 )
 async def a_pod_whose_status_is_being_read_is_waited_for(node: Node) -> None:
     """While statuses take long to read, a sync of a pod that has changed waits for its own: nothing
@@ -59,7 +65,9 @@ async def a_pod_whose_status_is_being_read_is_waited_for(node: Node) -> None:
         expect_equal(node, counts, [1, 2], f"sandboxes and containers of {name}")
 
 
-@conformance(id="list-hangs", rules=["PLEG-102.1", "PLEG-102.3"], needs=[API, STATUS, FAULTS])
+@conformance(
+    id="list-hangs", rules=["PLEG-102.1", "PLEG-102.3"], needs=[API, STATUS, FAULTS], alone=True
+)
 async def a_sync_waits_for_a_list_that_hangs(node: Node) -> None:
     """While lists hang a changed pod is left alone, for more than half a minute; with the next list
     the change is made."""
@@ -84,7 +92,9 @@ async def a_sync_waits_for_a_list_that_hangs(node: Node) -> None:
     )
 
 
-@conformance(id="status-hangs", rules=["PLEG-102.3", "PLEG-102.1"], needs=[API, FAULTS, KILL])
+@conformance(
+    id="status-hangs", rules=["PLEG-102.3", "PLEG-102.1"], needs=[API, FAULTS, KILL], alone=True
+)
 async def a_sync_waits_for_the_status_of_another_pod_that_hangs(node: Node) -> None:
     """While the status of one pod cannot be read the relist does not end, and a changed pod is left
     alone, for more than a minute."""
@@ -189,7 +199,10 @@ async def an_error_does_not_outlive_what_caused_it(node: Node) -> None:
 
 
 @conformance(
-    id="removed-pod-starts-anew", rules=["PLEG-007", "GC-010.2", "GC-011"], needs=[STATUS, VIRTUAL]
+    id="removed-pod-starts-anew",
+    rules=["PLEG-007", "GC-010.2", "GC-011"],
+    needs=[STATUS, VIRTUAL],
+    alone=True,
 )
 async def a_pod_that_was_collected_begins_anew(node: Node) -> None:
     """When a static pod was removed and collected, the same manifest begins with attempt 0 again:

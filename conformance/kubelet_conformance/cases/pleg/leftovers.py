@@ -65,7 +65,10 @@ async def the_newest_dead_instance_of_each_container_is_kept(node: Node) -> None
 
 
 @conformance(
-    id="created-container-collected", rules=["GC-002.1", "GC-003.1"], needs=[STATUS, VIRTUAL]
+    id="created-container-collected",
+    rules=["GC-002.1", "GC-003.1"],
+    needs=[STATUS, VIRTUAL],
+    alone=True,
 )
 async def a_container_that_never_ran_is_collected(node: Node) -> None:
     """A container that was created and never started is collected with its pod."""
@@ -77,7 +80,9 @@ async def a_container_that_never_ran_is_collected(node: Node) -> None:
     )
 
 
-@conformance(id="unknown-state-collected", rules=["GC-002.3"], needs=[STATUS, FAULTS, VIRTUAL])
+@conformance(
+    id="unknown-state-collected", rules=["GC-002.3"], needs=[STATUS, FAULTS, VIRTUAL], alone=True
+)
 async def a_container_in_an_unknown_state_is_stopped_first(node: Node) -> None:
     """A container in state UNKNOWN is stopped before it is removed, and not removed while that
     fails."""
@@ -107,7 +112,9 @@ async def a_container_in_an_unknown_state_is_stopped_first(node: Node) -> None:
     expect(node, node.ended_s(stop) <= node.time_s(remove), "a stop before the removal", stop)
 
 
-@conformance(id="running-not-collected", rules=["GC-002.2"], needs=[STATUS, FAULTS, VIRTUAL])
+@conformance(
+    id="running-not-collected", rules=["GC-002.2"], needs=[STATUS, FAULTS, VIRTUAL], alone=True
+)
 async def a_running_container_is_never_removed(node: Node) -> None:
     """A container of an unknown pod that cannot be stopped is not removed while it runs."""
     with node.runtime.on("StopContainer").fails("UNKNOWN", "no shim"):
@@ -202,7 +209,11 @@ async def the_newest_sandbox_of_a_pod_stays(node: Node) -> None:
 
 
 @conformance(
-    id="log-that-stays", rules=["GC-005"], level=Level.SHOULD, needs=[STATUS, FAULTS, VIRTUAL]
+    id="log-that-stays",
+    rules=["GC-005"],
+    level=Level.SHOULD,
+    needs=[STATUS, FAULTS, VIRTUAL],
+    alone=True,
 )
 async def a_container_whose_log_cannot_be_deleted_stays(node: Node) -> None:
     """While a file of its log cannot be deleted a dead container is kept."""

@@ -59,7 +59,9 @@ async def a_death_is_noticed_by_the_next_relist(node: Node) -> None:
     expect(node, created - killed <= late, "a restart within 2 s", f"{created - killed:.2f} s")
 
 
-@conformance(id="list-failure-harmless", rules=["PLEG-009"], needs=[STATUS, FAULTS, KILL])
+@conformance(
+    id="list-failure-harmless", rules=["PLEG-009"], needs=[STATUS, FAULTS, KILL], alone=True
+)
 async def a_failing_list_changes_nothing(node: Node) -> None:
     """While ListContainers fails nothing is stopped or started; afterwards all goes on."""
     await node.apply_static(pod("web"))

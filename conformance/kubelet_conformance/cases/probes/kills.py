@@ -190,7 +190,9 @@ async def the_next_container_may_fail_as_often(node: Node) -> None:
     expect_equal(node, len(probed), 3, "runs of the probe in the second container")
 
 
-@conformance(id="sidecar-liveness-at-once", rules=["PROBE-035.5"], needs=[STATUS, FAULTS])
+@conformance(
+    id="sidecar-liveness-at-once", rules=["PROBE-035.5"], needs=[STATUS, FAULTS], alone=True
+)
 async def a_sidecar_is_started_again_in_the_sync_that_kills_it(node: Node) -> None:
     """A sidecar that failed its liveness probe is started again at once, in a pod with policy
     Never: no later sync is needed, and here none comes, because the runtime does not answer what

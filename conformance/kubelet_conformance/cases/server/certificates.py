@@ -134,7 +134,7 @@ async def a_client_certificate_names_the_node(node: Node) -> None:
 
 
 @conformance(
-    id="certificate-not-asked", rules=["SRV-004.1", "SRV-005.1"], needs=[API, STATUS]
+    id="certificate-not-asked", rules=["SRV-004.1", "SRV-005.1"], needs=[API, STATUS], alone=True
 )  # fmt: skip
 async def nothing_is_asked_for_unless_it_is_configured(node: Node) -> None:
     """By default a kubelet asks for no certificates."""

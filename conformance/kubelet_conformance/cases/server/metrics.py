@@ -39,7 +39,13 @@ LATER: Final = (
 )
 
 
-@conformance(id="metrics-at-first", rules=["SRV-036.1", "SRV-036.2"], needs=[STATUS], since="1.35")
+@conformance(
+    id="metrics-at-first",
+    rules=["SRV-036.1", "SRV-036.2"],
+    needs=[STATUS],
+    since="1.35",
+    alone=True,
+)
 async def metrics_without_labels_are_there_from_the_start(node: Node) -> None:
     """Of a node without pods, counters without labels are 0, those with labels have no line, and
     pods are counted in all their states, though there are none."""
@@ -74,6 +80,7 @@ async def metrics_without_labels_are_there_from_the_start(node: Node) -> None:
     rules=["SRV-037.1", "SRV-037.2", "SRV-038.1", "SRV-038.4", "SRV-036.1"],
     level=Level.SHOULD,
     needs=[STATUS],
+    alone=True,
 )
 async def a_start_is_counted_with_its_calls(node: Node) -> None:
     """A pod with an init container is counted once, with its containers by their kind, the calls
@@ -117,6 +124,7 @@ async def a_start_is_counted_with_its_calls(node: Node) -> None:
     level=Level.SHOULD,
     needs=[STATUS],
     since="1.36",
+    alone=True,
 )
 async def each_end_is_counted_with_its_code(node: Node) -> None:
     """Each end of a container is counted once, by kind, exit code and reason, however often its
@@ -144,6 +152,7 @@ async def each_end_is_counted_with_its_code(node: Node) -> None:
     rules=["SRV-037.1", "SRV-037.2", "SRV-038.1"],
     level=Level.SHOULD,
     needs=[STATUS, FAULTS],
+    alone=True,
 )
 async def what_the_runtime_refuses_is_counted_as_failed(node: Node) -> None:
     """A sandbox that cannot be made, and a container that cannot be started, are counted with the
@@ -170,6 +179,7 @@ async def what_the_runtime_refuses_is_counted_as_failed(node: Node) -> None:
     rules=["SRV-037.1"],
     level=Level.SHOULD,
     needs=[STATUS, FAULTS],
+    alone=True,
 )
 async def what_is_gone_is_counted_as_a_failed_call(node: Node) -> None:
     """A call to stop a container that is not there any more has failed, though the stop has not."""
@@ -233,6 +243,7 @@ async def pulls_are_counted_with_what_was_needed(node: Node) -> None:
     level=Level.SHOULD,
     needs=[STATUS],
     since="1.35",
+    alone=True,
 )
 async def images_that_are_there_are_counted(node: Node) -> None:
     """An image that is there is counted as such, and that a pod may have it without a login."""
@@ -259,6 +270,7 @@ async def images_that_are_there_are_counted(node: Node) -> None:
     rules=["SRV-038.3", "SRV-038.4", "SRV-037.3", "SRV-036.1"],
     level=Level.SHOULD,
     needs=[API, STATUS],
+    alone=True,
 )
 async def starts_of_api_pods_are_timed_to_what_clients_see(node: Node) -> None:
     """A pod of the API server is timed from its creation to when the API server tells that it
@@ -298,6 +310,7 @@ async def _is_changed(node: Node, name: str) -> None:
     rules=["SRV-036.1", "LIFE-011"],
     level=Level.SHOULD,
     needs=[API, STATUS],
+    alone=True,
 )
 async def refused_pods_are_counted_by_reason(node: Node) -> None:
     """A pod that the node refuses is counted, by the reason in its status."""
@@ -317,6 +330,7 @@ async def refused_pods_are_counted_by_reason(node: Node) -> None:
     rules=["SRV-038.5"],
     level=Level.SHOULD,
     needs=[STATUS],
+    alone=True,
 )
 async def requests_are_counted_by_their_paths(node: Node) -> None:
     """Requests are counted by the first part of their path, two below /metrics, others together."""
@@ -336,7 +350,9 @@ async def requests_are_counted_by_their_paths(node: Node) -> None:
     expect_metric(node, page, 2, duration, path="other", **of_main)
 
 
-@conformance(id="metrics-of-logs", rules=["SRV-039.2"], level=Level.SHOULD, needs=[STATUS])
+@conformance(
+    id="metrics-of-logs", rules=["SRV-039.2"], level=Level.SHOULD, needs=[STATUS], alone=True
+)
 async def the_logs_of_each_container_have_a_size(node: Node) -> None:
     """The bytes of the logs of a container that runs are shown, by container, pod and namespace."""
     await node.apply_static(pod("web", container("main"), container("beside")))

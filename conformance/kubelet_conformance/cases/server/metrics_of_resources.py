@@ -185,7 +185,13 @@ async def the_start_of_a_new_node_is_timed(node: Node) -> None:
     expect_equal(node, round(whole, 3), round(sum(v or 0 for v in steps.values()), 3), "the sum")
 
 
-@conformance(id="metrics-of-swap", rules=["SRV-031.3", "SRV-030.10"], needs=[STATUS], since="1.34")
+@conformance(
+    id="metrics-of-swap",
+    rules=["SRV-031.3", "SRV-030.10"],
+    needs=[STATUS],
+    since="1.34",
+    alone=True,
+)
 async def swap_is_shown_where_nobody_tells_of_it(node: Node) -> None:
     """Containers that run have their swap on /metrics/resource, though it be 0, with a time."""
     await node.apply_static(pod("web"))

@@ -15,7 +15,7 @@ DEBUG_PATHS = (
 )
 
 
-@conformance(id="server-pods", rules=["MIRR-035", "SRV-010.1"], needs=[STATUS])
+@conformance(id="server-pods", rules=["MIRR-035", "SRV-010.1"], needs=[STATUS], alone=True)
 async def pods_are_a_list_of_v1(node: Node) -> None:
     """/pods is a PodList of v1 with the pods of the node."""
     await node.apply_static(pod("web"))
@@ -29,7 +29,7 @@ async def pods_are_a_list_of_v1(node: Node) -> None:
     expect_equal(node, names, [node.runtime.pod_name("web")], "names in /pods")
 
 
-@conformance(id="server-running-pods", rules=["SRV-010.1"], needs=[STATUS])
+@conformance(id="server-running-pods", rules=["SRV-010.1"], needs=[STATUS], alone=True)
 async def running_pods_have_the_containers_that_run(node: Node) -> None:
     """/runningpods/ has the containers that run, and none that has ended."""
     containers = (container("main"), container("done", exits(0)))
@@ -47,7 +47,7 @@ async def running_pods_have_the_containers_that_run(node: Node) -> None:
     expect_equal(node, names, ["main"], "containers of /runningpods/")
 
 
-@conformance(id="server-healthz", rules=["SRV-002.2", "SRV-002.3"], needs=[STATUS])
+@conformance(id="server-healthz", rules=["SRV-002.2", "SRV-002.3"], needs=[STATUS], alone=True)
 async def health_tells_its_checks_when_asked(node: Node) -> None:
     """/healthz of the main port answers ok; verbose it names its checks, of which some may be
     left out."""
@@ -62,7 +62,7 @@ async def health_tells_its_checks_when_asked(node: Node) -> None:
     expect(node, "[+]log excluded: ok" in check_lines, "log is excluded", check_lines)
 
 
-@conformance(id="server-healthz-port", rules=["SRV-002.1"], needs=[STATUS])
+@conformance(id="server-healthz-port", rules=["SRV-002.1"], needs=[STATUS], alone=True)
 async def the_healthz_port_has_health_only(node: Node) -> None:
     """The healthz port answers /healthz and /healthz/ping, and nothing else."""
     for path, expected_status in (("/healthz", 200), ("/healthz/ping", 200), ("/pods", 404)):
@@ -98,7 +98,9 @@ async def the_configuration_is_shown_with_its_defaults(node: Node) -> None:
     expect_equal(node, config["authentication"]["webhook"]["enabled"], False, "webhook.enabled")
 
 
-@conformance(id="server-resource-metrics", rules=["SRV-031.1", "SRV-031.2"], needs=[STATUS])
+@conformance(
+    id="server-resource-metrics", rules=["SRV-031.1", "SRV-031.2"], needs=[STATUS], alone=True
+)
 async def resources_are_shown_as_metrics(node: Node) -> None:
     """/metrics/resource has CPU and memory of node, pods and containers, and no error."""
     await node.apply_static(pod("web"))
@@ -117,7 +119,7 @@ async def resources_are_shown_as_metrics(node: Node) -> None:
     expect_equal(node, [float(line.split()[1]) for line in errors], [0.0], "scrape errors")
 
 
-@conformance(id="server-read-only", rules=["SRV-010.1"], needs=[STATUS])
+@conformance(id="server-read-only", rules=["SRV-010.1"], needs=[STATUS], alone=True)
 async def the_read_only_port_has_no_debug_handlers(node: Node) -> None:
     """The read-only port shows pods, and refuses what acts on them."""
     answer = await node.kubelet.get("/pods", port="read-only")
@@ -161,7 +163,7 @@ async def single_handlers_can_be_switched_off(node: Node) -> None:
         expect_equal(node, (answer.status, answer.text), (405, words), path)
 
 
-@conformance(id="server-methods", rules=["SRV-010.1"], needs=[STATUS])
+@conformance(id="server-methods", rules=["SRV-010.1"], needs=[STATUS], alone=True)
 async def methods_and_paths_that_are_none_are_told(node: Node) -> None:
     """A wrong method is 405, a path that is none 404."""
     for method, path, status, words in (
@@ -175,7 +177,7 @@ async def methods_and_paths_that_are_none_are_told(node: Node) -> None:
         expect_equal(node, (answer.status, answer.text), (status, words), f"{method} {path}")
 
 
-@conformance(id="server-traversal", rules=["SRV-010.1"], needs=[STATUS])
+@conformance(id="server-traversal", rules=["SRV-010.1"], needs=[STATUS], alone=True)
 async def no_path_leads_out_of_the_logs(node: Node) -> None:
     """Whatever is written into the path of /logs/, no file outside of /var/log is shown."""
     expect_equal(node, (await node.kubelet.get("/logs/")).status, 200, "status of /logs/")
@@ -194,7 +196,7 @@ async def no_path_leads_out_of_the_logs(node: Node) -> None:
         expect(node, "root:" not in answer.text, f"nothing of /etc/passwd: {path}", answer.text)
 
 
-@conformance(id="server-summary-short", rules=["SRV-030.2"], needs=[STATUS])
+@conformance(id="server-summary-short", rules=["SRV-030.2"], needs=[STATUS], alone=True)
 async def the_short_summary_has_cpu_and_memory(node: Node) -> None:
     """With only_cpu_and_memory=true the summary has no disks."""
     await node.apply_static(pod("web"))
@@ -209,7 +211,9 @@ async def the_short_summary_has_cpu_and_memory(node: Node) -> None:
     expect(node, "fs" in other, "another value than true means the whole one", sorted(other))
 
 
-@conformance(id="server-odd-hosts", rules=["SRV-011.1"], level=Level.SHOULD, needs=[STATUS])
+@conformance(
+    id="server-odd-hosts", rules=["SRV-011.1"], level=Level.SHOULD, needs=[STATUS], alone=True
+)
 async def the_host_that_is_named_does_not_matter(node: Node) -> None:
     """Requests are answered whatever host they name."""
     for host in ("node", "elsewhere.example:1", "[::1]"):

@@ -9,7 +9,7 @@ from kubelet_conformance.registry import Feature, conformance
 API, RESTART = Feature.API, Feature.RESTART
 
 
-@conformance(id="mirror-refused", rules=["MIRR-021.4", "MIRR-026.3"], needs=[API])
+@conformance(id="mirror-refused", rules=["MIRR-021.4", "MIRR-026.3"], needs=[API], alone=True)
 async def a_refused_mirror_does_not_delay_the_pod(node: Node) -> None:
     """While the API server refuses to create pods a static pod starts; its mirror pod is created
     when the server accepts it."""
@@ -84,7 +84,7 @@ async def with_no_api_since_the_start_pods_start_but_do_not_stop(node: Node) -> 
     expect_equal(node, node.count("StopContainer", pod="job"), 0, "stops of job")
 
 
-@conformance(id="api-away-later", rules=["SRC-072.5"], needs=[API])
+@conformance(id="api-away-later", rules=["SRC-072.5"], needs=[API], alone=True)
 async def an_api_outage_does_not_hold_up_static_pods(node: Node) -> None:
     """When the API server fails later, manifests start and stop pods as usual."""
     await node.apply_static(pod("old"))

@@ -61,7 +61,7 @@ async def a_new_sandbox_has_the_newest_labels_and_annotations(node: Node) -> Non
         expect_equal(node, seen_mark, first.annotations.get(SEEN), f"config.seen of {name}")
 
 
-@conformance(id="vanished-and-replaced", rules=["SRC-060.2", "SRC-060.3"], needs=[API])
+@conformance(id="vanished-and-replaced", rules=["SRC-060.2", "SRC-060.3"], needs=[API], alone=True)
 async def a_pod_made_again_between_two_looks_is_another_pod(node: Node) -> None:
     """When a pod vanished from the API and another one of that name is there at the next list, the
     old one is stopped and the new one runs from the start."""
@@ -85,7 +85,9 @@ async def a_pod_made_again_between_two_looks_is_another_pod(node: Node) -> None:
     expect_equal(node, (stop.uid, stop.request.timeout), (old, 7), "UID, timeout of StopContainer")
 
 
-@conformance(id="label-and-status-at-once", rules=["SRC-062.3", "STAT-021.3"], needs=[API])
+@conformance(
+    id="label-and-status-at-once", rules=["SRC-062.3", "STAT-021.3"], needs=[API], alone=True
+)
 async def a_status_that_changes_with_a_label_is_seen(node: Node) -> None:
     """When a pod's labels and its status have both changed between two looks at the API server, the
     status is corrected as if it had changed alone."""

@@ -106,7 +106,7 @@ async def a_manifest_saved_from_a_cluster_runs(node: Node) -> None:
     expect_equal(node, started, since, "startTime")
 
 
-@conformance(id="static-namespaces", rules=["SRC-033.2", "MIRR-020.4"], needs=[API])
+@conformance(id="static-namespaces", rules=["SRC-033.2", "MIRR-020.4"], needs=[API], alone=True)
 async def pods_of_the_same_name_live_in_two_namespaces(node: Node) -> None:
     """Two static pods with the same name in different namespaces both run, each with a mirror of
     its own that is made once."""
@@ -130,7 +130,12 @@ async def pods_of_the_same_name_live_in_two_namespaces(node: Node) -> None:
     expect_equal(node, deleted, [], "deleted mirrors")
 
 
-@conformance(id="static-own-uid-edited", rules=["SRC-032.1", "SRC-032.2", "SRC-032.3"], needs=[API])
+@conformance(
+    id="static-own-uid-edited",
+    rules=["SRC-032.1", "SRC-032.2", "SRC-032.3"],
+    needs=[API],
+    alone=True,
+)
 async def an_edit_with_an_explicit_uid_is_made_in_place(node: Node) -> None:
     """An edit of a manifest with a UID of its own keeps pod, sandbox and mirror; a new image
     restarts the container."""

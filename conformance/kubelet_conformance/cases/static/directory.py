@@ -86,7 +86,7 @@ async def a_renamed_manifest_is_another_pod(node: Node) -> None:
     )
 
 
-@conformance(id="static-linked", rules=["SRC-003.4"], needs=[STATUS], node_config=OFTEN)
+@conformance(id="static-linked", rules=["SRC-003.4"], needs=[STATUS], node_config=OFTEN, alone=True)
 async def a_manifest_may_be_a_link(node: Node) -> None:
     """A symbolic link to a file elsewhere is read as that file; one to a directory or to nothing is
     skipped."""
@@ -118,7 +118,9 @@ async def files_are_read_in_the_order_of_their_names(node: Node) -> None:
     expect_equal(node, files, ["3"], "labels of the sandboxes of web")
 
 
-@conformance(id="static-broken-not-at-once", rules=["SRC-005.2", "SRC-008.3"], needs=[STATUS])
+@conformance(
+    id="static-broken-not-at-once", rules=["SRC-005.2", "SRC-008.3"], needs=[STATUS], alone=True
+)
 async def a_broken_manifest_keeps_its_pod_until_the_next_reading(node: Node) -> None:
     """A manifest that was overwritten with garbage keeps its pod until the whole directory is read
     again, so a file that is half-written for a moment does no harm."""

@@ -47,6 +47,7 @@ def expect_deleted_as_orphan(node: Node, name: str) -> None:
     id="mirror-created",
     rules=["MIRR-021.1", "MIRR-022.1", "MIRR-022.2", "MIRR-022.3", "MIRR-022.4", "MIRR-022.5"],
     needs=[API],
+    alone=True,
 )
 async def a_static_pod_has_a_mirror(node: Node) -> None:
     """The mirror pod has the static pod's annotations for hash, source and mirror, a UID of its
@@ -273,7 +274,9 @@ async def an_edit_replaces_the_mirror_when_the_new_pod_starts(node: Node) -> Non
     expect(node, 0 <= gap_s <= 0.5 + node.slack_s, "the POST right after the DELETE", f"{gap_s} s")
 
 
-@conformance(id="mirror-before-containers", rules=["MIRR-021.3"], needs=[API, Feature.FAULTS])
+@conformance(
+    id="mirror-before-containers", rules=["MIRR-021.3"], needs=[API, Feature.FAULTS], alone=True
+)
 async def the_mirror_is_made_before_the_containers(node: Node) -> None:
     """A static pod whose sandbox cannot be made has its mirror all the same."""
     await node.run_until(node.api.node_uid, within_s=limits.START_S, what="a Node object")
@@ -287,7 +290,9 @@ async def the_mirror_is_made_before_the_containers(node: Node) -> None:
         )
 
 
-@conformance(id="mirror-after-the-network", rules=["MIRR-021.2"], needs=[API, Feature.FAULTS])
+@conformance(
+    id="mirror-after-the-network", rules=["MIRR-021.2"], needs=[API, Feature.FAULTS], alone=True
+)
 async def the_mirror_waits_for_the_network(node: Node) -> None:
     """While the runtime's network is not ready a static pod outside the host network gets no
     mirror, and one in it does; when the network is ready the first one gets its mirror, too."""

@@ -32,7 +32,7 @@ async def without_a_node_object_pods_run_and_have_no_mirrors(node: Node) -> None
     expect_equal(node, node.count("StopContainer"), 0, "stops")
 
 
-@conformance(id="deleted-node-object", rules=["MIRR-024.2"], needs=[API])
+@conformance(id="deleted-node-object", rules=["MIRR-024.2"], needs=[API], alone=True)
 async def a_node_that_is_being_deleted_gets_no_mirrors(node: Node) -> None:
     """While the Node object is being deleted a static pod starts without a mirror."""
     await node.run_until(node.api.node_uid, within_s=limits.START_S, what="a Node object")

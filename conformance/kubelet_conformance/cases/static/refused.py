@@ -46,7 +46,11 @@ spec:
 
 
 @conformance(
-    id="static-invalid-fields", rules=["SRC-037.2", "SRC-037.3"], needs=[STATUS], node_config=OFTEN
+    id="static-invalid-fields",
+    rules=["SRC-037.2", "SRC-037.3"],
+    needs=[STATUS],
+    node_config=OFTEN,
+    alone=True,
 )
 async def what_an_api_server_would_refuse_never_runs(node: Node) -> None:
     """Manifests with one invalid field each, some of them dangerous, or with a name that is too
@@ -94,6 +98,7 @@ OF_THE_POD: dict[str, dict[str, Any]] = {
     rules=["SRC-038.1", "SRC-038.2", "SRC-038.3", "SRC-038.4", "SRC-038.5"],
     needs=[STATUS],
     since="1.34",
+    alone=True,
 )
 async def a_static_pod_may_not_use_api_objects(node: Node) -> None:
     """Manifests that name a Secret, a ConfigMap, a ServiceAccount, a claim or a driver, in whatever

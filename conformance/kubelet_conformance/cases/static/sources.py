@@ -33,7 +33,7 @@ def listed(node: Node) -> set[str]:
     return {str(c.request.config.metadata.name) for c in node.calls("RunPodSandbox")}
 
 
-@conformance(id="static-yaml", rules=["SRC-004.1", "SRC-002.1", "SRC-008.1"], needs=[])
+@conformance(id="static-yaml", rules=["SRC-004.1", "SRC-002.1", "SRC-008.1"], needs=[], alone=True)
 async def a_yaml_manifest_starts_a_pod(node: Node) -> None:
     """A YAML file that is put into the directory starts its pod within seconds, at the start of the
     kubelet and later."""
@@ -52,6 +52,7 @@ async def a_yaml_manifest_starts_a_pod(node: Node) -> None:
     rules=["SRC-003.1", "SRC-003.2", "SRC-008.2"],
     needs=[STATUS],
     node_config=OFTEN,
+    alone=True,
 )
 async def hidden_files_and_sub_directories_are_ignored(node: Node) -> None:
     """Files whose name begins with a dot, and sub-directories, are not read, neither when the whole
@@ -84,6 +85,7 @@ NO_JSON = """\
     rules=["SRC-005.1", "SRC-004.1", "SRC-004.2", "SRC-037.1"],
     needs=[STATUS],
     node_config=OFTEN,
+    alone=True,
 )
 async def a_bad_manifest_does_not_block_the_good_ones(node: Node) -> None:
     """Beside files with garbage, a list of pods, a wrong kind, a pod without name, or YAML that
@@ -140,6 +142,7 @@ tomorrow: x
     rules=["SRC-004.6", "SRC-004.2", "SRC-004.5"],
     needs=[STATUS],
     node_config=OFTEN,
+    alone=True,
 )
 async def odd_spellings_are_read(node: Node) -> None:
     """Whole numbers written as floats, `y` for true, an emoji escaped in JSON, and fields that this
@@ -153,7 +156,11 @@ async def odd_spellings_are_read(node: Node) -> None:
 
 
 @conformance(
-    id="static-broken-later", rules=["SRC-005.2", "SRC-002.2"], needs=[STATUS], node_config=OFTEN
+    id="static-broken-later",
+    rules=["SRC-005.2", "SRC-002.2"],
+    needs=[STATUS],
+    node_config=OFTEN,
+    alone=True,
 )
 async def a_manifest_that_becomes_invalid_removes_its_pod(node: Node) -> None:
     """When a good manifest is overwritten with garbage, its pod is stopped within one period."""
@@ -171,7 +178,7 @@ async def a_manifest_that_becomes_invalid_removes_its_pod(node: Node) -> None:
     expect_equal(node, node.count("StopContainer", pod="other"), 0, "stops of other")
 
 
-@conformance(id="static-first-document", rules=["SRC-004.4"], needs=[STATUS])
+@conformance(id="static-first-document", rules=["SRC-004.4"], needs=[STATUS], alone=True)
 async def only_the_first_document_of_a_file_counts(node: Node) -> None:
     """Of a YAML file with several documents only the first is used."""
     node.write_manifest("two.yaml", YAML.format(name="one") + "---\n" + YAML.format(name="two"))
@@ -208,7 +215,7 @@ async def a_static_pod_gets_name_namespace_and_annotations(node: Node) -> None:
     )
 
 
-@conformance(id="static-own-uid", rules=["SRC-032"], needs=[STATUS])
+@conformance(id="static-own-uid", rules=["SRC-032"], needs=[STATUS], alone=True)
 async def an_explicit_uid_is_kept(node: Node) -> None:
     """metadata.uid of a manifest is the pod's UID."""
     uid = "00000000-0000-0000-0000-00000000c0de"

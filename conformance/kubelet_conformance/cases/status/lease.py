@@ -40,7 +40,9 @@ async def until_leased(node: Node) -> dict[str, Any]:
     return lease(node)
 
 
-@conformance(id="lease-content", rules=["NODE-040.1", "NODE-040.3", "NODE-041.1"], needs=[API])
+@conformance(
+    id="lease-content", rules=["NODE-040.1", "NODE-040.3", "NODE-041.1"], needs=[API], alone=True
+)
 async def the_lease_names_its_holder_and_its_owner(node: Node) -> None:
     """The kubelet reads its lease, which is not there, and makes it: held by the node for 40 s,
     renewed now, with microseconds, and owned by the Node object."""
@@ -57,7 +59,7 @@ async def the_lease_names_its_holder_and_its_owner(node: Node) -> None:
     expect(node, first <= post, "a read of the lease before it is made", (first, post))
 
 
-@conformance(id="lease-renewed", rules=["NODE-040.1", "NODE-040.2"], needs=[API])
+@conformance(id="lease-renewed", rules=["NODE-040.1", "NODE-040.2"], needs=[API], alone=True)
 async def the_lease_is_renewed_every_ten_seconds(node: Node) -> None:
     """The lease gets a new time every 10 to 10.4 s, with a write alone: it is not read again."""
     await until_leased(node)
@@ -118,7 +120,7 @@ async def a_restarted_kubelet_goes_on_with_its_lease(node: Node) -> None:
     expect_equal(node, lease(node)["metadata"]["uid"], own["metadata"]["uid"], "UID of the lease")
 
 
-@conformance(id="lease-write-fails", rules=["NODE-041.2"], needs=[API])
+@conformance(id="lease-write-fails", rules=["NODE-041.2"], needs=[API], alone=True)
 async def a_renewal_that_fails_is_tried_five_times_and_then_read(node: Node) -> None:
     """While the server refuses the write, the kubelet tries five times, reads the lease, tries five
     times more, and then waits for the next period."""
@@ -141,7 +143,7 @@ async def a_renewal_that_fails_is_tried_five_times_and_then_read(node: Node) -> 
     )
 
 
-@conformance(id="lease-conflict", rules=["NODE-041.2"], needs=[API])
+@conformance(id="lease-conflict", rules=["NODE-041.2"], needs=[API], alone=True)
 async def a_lease_that_somebody_else_changed_is_read_and_renewed(node: Node) -> None:
     """When another client has changed the lease, the renewal is refused; the kubelet reads the
     lease and renews it at once, with what the other has written."""
@@ -162,7 +164,7 @@ async def a_lease_that_somebody_else_changed_is_read_and_renewed(node: Node) -> 
     expect_equal(node, lease(node)["metadata"].get("labels"), {"team": "a"}, "labels")
 
 
-@conformance(id="lease-deleted", rules=["NODE-041.1", "NODE-040.3"], needs=[API])
+@conformance(id="lease-deleted", rules=["NODE-041.1", "NODE-040.3"], needs=[API], alone=True)
 async def a_lease_that_was_deleted_is_made_again(node: Node) -> None:
     """When the lease is gone, the next renewal makes a new one, with the Node as its owner."""
     deleted_lease = await until_leased(node)
@@ -234,7 +236,7 @@ async def a_renewal_without_an_answer_is_given_up_before_the_lease_ends(node: No
         )
 
 
-@conformance(id="lease-runtime-away", rules=["NODE-051.4"], needs=[API, FAULTS])
+@conformance(id="lease-runtime-away", rules=["NODE-051.4"], needs=[API, FAULTS], alone=True)
 async def the_lease_is_renewed_while_the_runtime_is_away(node: Node) -> None:
     """A node whose runtime does not answer is not ready, and its lease is renewed all the same."""
     await until_leased(node)
@@ -249,7 +251,7 @@ async def the_lease_is_renewed_while_the_runtime_is_away(node: Node) -> None:
         expect(node, len(renewals(node)) >= before + 2, "two renewals", renewals(node)[before:])
 
 
-@conformance(id="lease-server-away", rules=["NODE-041.3"], needs=[API])
+@conformance(id="lease-server-away", rules=["NODE-041.3"], needs=[API], alone=True)
 async def the_lease_is_renewed_soon_after_the_server_is_back(node: Node) -> None:
     """After a minute without the API server the lease is renewed within 7 s of its return."""
     await until_leased(node)

@@ -121,7 +121,7 @@ async def a_pod_that_vanished_from_the_api_is_stopped_and_its_name_is_free(node:
     expect_equal(node, mixed, [], "patches of the new pod with the container of the old one")
 
 
-@conformance(id="old-status", rules=["STAT-024.1"], needs=[API])
+@conformance(id="old-status", rules=["STAT-024.1"], needs=[API], alone=True)
 async def a_late_status_is_not_written_to_a_new_pod_of_that_name(node: Node) -> None:
     """When a kubelet that is about to write a status finds another pod of that name at the API
     server, that pod is not given the status."""
@@ -145,7 +145,7 @@ async def a_late_status_is_not_written_to_a_new_pod_of_that_name(node: Node) -> 
     expect_equal(node, mixed, [], "patches of the new pod with the container of the old one")
 
 
-@conformance(id="vanished", rules=["LIFE-201"], needs=[API])
+@conformance(id="vanished", rules=["LIFE-201"], needs=[API], alone=True)
 async def a_pod_that_is_missed_in_a_list_is_stopped_with_its_own_grace(node: Node) -> None:
     """A pod that vanishes from the API without having been marked as deleted is stopped with the
     grace period of its spec."""
@@ -164,7 +164,7 @@ async def a_pod_that_is_missed_in_a_list_is_stopped_with_its_own_grace(node: Nod
     expect_equal(node, node.count("StopContainer", pod="stays"), 0, "stops of the other pod")
 
 
-@conformance(id="vanished-while-stopping", rules=["LIFE-201", "LIFE-033"], needs=[API])
+@conformance(id="vanished-while-stopping", rules=["LIFE-201", "LIFE-033"], needs=[API], alone=True)
 async def a_pod_that_vanishes_while_it_stops_keeps_its_deletion_grace(node: Node) -> None:
     """A pod that vanishes from the API while it is being stopped keeps the grace period of its
     deletion."""
@@ -231,7 +231,10 @@ async def a_status_that_was_not_written_is_written_later(node: Node) -> None:
 
 
 @conformance(
-    id="status-changed-meanwhile", rules=["STAT-020.1", "STAT-023.4", "STAT-001.2"], needs=[API]
+    id="status-changed-meanwhile",
+    rules=["STAT-020.1", "STAT-023.4", "STAT-001.2"],
+    needs=[API],
+    alone=True,
 )
 async def what_changes_while_a_status_is_written_is_written_next(node: Node) -> None:
     """A status that changes while the one before is being written is not lost: it is written as

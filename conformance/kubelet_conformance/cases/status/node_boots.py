@@ -58,7 +58,7 @@ def told(node: Node) -> list[str]:
     return [call.request.runtime_config.network_config.pod_cidr for call in calls]
 
 
-@conformance(id="pod-cidr-forwarded", rules=["NODE-014.1"], needs=[API])
+@conformance(id="pod-cidr-forwarded", rules=["NODE-014.1"], needs=[API], alone=True)
 async def the_runtime_is_told_the_nodes_pod_ranges_once(node: Node) -> None:
     """The ranges that the Node is given go to the runtime with the next update of its status, with
     commas between them; and once only, while they stay the same."""
@@ -70,7 +70,7 @@ async def the_runtime_is_told_the_nodes_pod_ranges_once(node: Node) -> None:
     expect_equal(node, told(node), [",".join(RANGES)], "pod CIDRs that the runtime was told")
 
 
-@conformance(id="pod-cidr-refused", rules=["NODE-014.1"], needs=[API, FAULTS])
+@conformance(id="pod-cidr-refused", rules=["NODE-014.1"], needs=[API, FAULTS], alone=True)
 async def pod_ranges_that_the_runtime_refuses_are_told_again(node: Node) -> None:
     """While the runtime refuses the ranges, they are told with each update of the Node's status."""
     await until_there(node)

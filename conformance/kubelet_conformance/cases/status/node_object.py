@@ -287,7 +287,10 @@ async def pods_per_core_lowers_the_number_of_pods(node: Node) -> None:
 
 
 @conformance(
-    id="node-events", rules=["NODE-070.1", "NODE-070.2", "NODE-070.4"], needs=[Feature.API]
+    id="node-events",
+    rules=["NODE-070.1", "NODE-070.2", "NODE-070.4"],
+    needs=[Feature.API],
+    alone=True,
 )
 async def events_tell_of_the_start_and_of_what_the_scheduler_may_do(node: Node) -> None:
     """The start of the kubelet is an event of its Node, and so are the Node's being made

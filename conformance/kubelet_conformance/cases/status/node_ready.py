@@ -94,7 +94,7 @@ async def heartbeats_do_not_move_the_transition_time(node: Node) -> None:
     expect_equal(node, transition_time, first["lastTransitionTime"], "lastTransitionTime")
 
 
-@conformance(id="node-status-quiet", rules=["NODE-010.2"], needs=[API])
+@conformance(id="node-status-quiet", rules=["NODE-010.2"], needs=[API], alone=True)
 async def an_unchanged_status_is_not_written(node: Node) -> None:
     """While nothing changes but the heartbeat, the status is not written before the report period
     is over."""
@@ -122,7 +122,9 @@ async def a_runtime_that_stays_silent_is_asked_less_often(node: Node) -> None:
         expect(node, 3 <= call_count <= 5, "3 to 5 calls of Status in 20 s", call_count)
 
 
-@conformance(id="node-runtime-asked", rules=["NODE-050.1"], needs=[API, Feature.VIRTUAL_TIME])
+@conformance(
+    id="node-runtime-asked", rules=["NODE-050.1"], needs=[API, Feature.VIRTUAL_TIME], alone=True
+)
 async def the_runtime_is_asked_every_five_seconds(node: Node) -> None:
     """Once the Node is Ready, the kubelet asks the runtime for its status every 5 s."""
     await becomes(node, "True", READY_S)

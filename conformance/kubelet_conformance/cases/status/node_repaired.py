@@ -61,7 +61,10 @@ def label(node: Node, key: str) -> str:
 
 
 @conformance(
-    id="node-ready-unknown-repaired", rules=["NODE-015.1", "NODE-021.1", "NODE-024.1"], needs=[API]
+    id="node-ready-unknown-repaired",
+    rules=["NODE-015.1", "NODE-021.1", "NODE-024.1"],
+    needs=[API],
+    alone=True,
 )
 async def a_node_that_was_given_up_is_ready_with_the_next_update(node: Node) -> None:
     """After an outage the controller of nodes has made Ready Unknown: the next update makes it True
@@ -84,7 +87,9 @@ async def a_node_that_was_given_up_is_ready_with_the_next_update(node: Node) -> 
     expect_equal(node, node.event_count("NodeReady"), events_before + 1, "events NodeReady")
 
 
-@conformance(id="node-conditions-repaired", rules=["NODE-015.1", "NODE-015.3"], needs=[API])
+@conformance(
+    id="node-conditions-repaired", rules=["NODE-015.1", "NODE-015.3"], needs=[API], alone=True
+)
 async def conditions_of_the_kubelet_are_put_right(node: Node) -> None:
     """A pressure condition with another status, one that was removed, and Ready with another reason
     are as before with the next update. A condition of somebody else stays."""
@@ -119,7 +124,7 @@ async def conditions_of_the_kubelet_are_put_right(node: Node) -> None:
     expect_equal(node, times, events_before + 1, "events NodeHasNoDiskPressure")
 
 
-@conformance(id="node-status-repaired", rules=["NODE-015.1"], needs=[API])
+@conformance(id="node-status-repaired", rules=["NODE-015.1"], needs=[API], alone=True)
 async def fields_of_the_kubelet_are_put_right(node: Node) -> None:
     """Addresses, amounts, ports, the facts about the machine and images that somebody else has
     changed are as before with the next update."""
@@ -142,7 +147,7 @@ async def fields_of_the_kubelet_are_put_right(node: Node) -> None:
     )
 
 
-@conformance(id="node-features-repaired", rules=["NODE-015.1"], needs=[API])
+@conformance(id="node-features-repaired", rules=["NODE-015.1"], needs=[API], alone=True)
 async def features_of_the_kubelet_are_put_right(node: Node) -> None:
     """Handlers and features of the runtime, and what the kubelet declares, that somebody else has
     changed are as before with the next update."""
@@ -164,7 +169,9 @@ async def features_of_the_kubelet_are_put_right(node: Node) -> None:
     )
 
 
-@conformance(id="node-foreign-fields-kept", rules=["NODE-015.3", "NODE-015.4"], needs=[API])
+@conformance(
+    id="node-foreign-fields-kept", rules=["NODE-015.3", "NODE-015.4"], needs=[API], alone=True
+)
 async def what_others_own_stays_and_is_no_reason_to_write(node: Node) -> None:
     """Labels, annotations, taints, conditions and attached volumes of others stay, and so does what
     somebody wrote into a pressure condition beside its status. None of it makes the kubelet write
@@ -196,7 +203,7 @@ async def what_others_own_stays_and_is_no_reason_to_write(node: Node) -> None:
     expect_equal(node, node.api.node_status("volumesAttached"), volumes, "volumesAttached")
 
 
-@conformance(id="node-labels-repaired", rules=["NODE-015.2"], needs=[API])
+@conformance(id="node-labels-repaired", rules=["NODE-015.2"], needs=[API], alone=True)
 async def labels_of_system_and_architecture_are_put_back(node: Node) -> None:
     """The labels of the system and of the architecture that somebody has changed, or removed, are
     back with the next update. The label of the host's name is not put back while the kubelet
@@ -231,7 +238,9 @@ def says_managed(node: Node, wanted: str | None) -> bool:
     return bool((node.api.node_metadata("annotations") or {}).get(MANAGED) == wanted)
 
 
-@conformance(id="node-resource-advertised", rules=["NODE-015.5", "NODE-031.3"], needs=[API])
+@conformance(
+    id="node-resource-advertised", rules=["NODE-015.5", "NODE-031.3"], needs=[API], alone=True
+)
 async def resources_that_somebody_offers_become_allocatable(node: Node) -> None:
     """An extended resource that somebody writes into the Node's capacity is allocatable with the
     next update, in the amount of then; once removed it is not."""
@@ -310,7 +319,7 @@ async def a_kubelet_that_attaches_volumes_itself_says_so_in_its_node(node: Node)
         )
 
 
-@conformance(id="node-lists-emptied", rules=["NODE-015.6"], needs=[API, Feature.FAULTS])
+@conformance(id="node-lists-emptied", rules=["NODE-015.6"], needs=[API, Feature.FAULTS], alone=True)
 async def lists_that_have_nothing_any_more_are_removed(node: Node) -> None:
     """Images and handlers that the runtime does not name any more are not in the Node any more."""
     before = await calm(node)
@@ -335,7 +344,9 @@ async def lists_that_have_nothing_any_more_are_removed(node: Node) -> None:
         )
 
 
-@conformance(id="node-provided-ip-removed", rules=["NODE-015.3", "NODE-015.7"], needs=[API])
+@conformance(
+    id="node-provided-ip-removed", rules=["NODE-015.3", "NODE-015.7"], needs=[API], alone=True
+)
 async def the_annotation_for_a_cloud_provider_is_removed(node: Node) -> None:
     """The annotation with the node's address for a cloud provider is no reason to write the Node,
     and gone with the next write that has another reason."""
@@ -352,7 +363,9 @@ async def the_annotation_for_a_cloud_provider_is_removed(node: Node) -> None:
     )
 
 
-@conformance(id="node-change-told-per-try", rules=["NODE-021.4", "NODE-011.3"], needs=[API])
+@conformance(
+    id="node-change-told-per-try", rules=["NODE-021.4", "NODE-011.3"], needs=[API], alone=True
+)
 async def a_difference_is_told_with_each_try_to_write_it(node: Node) -> None:
     """While the API server refuses the status, each of the five tries of an update tells again that
     the Node is ready."""

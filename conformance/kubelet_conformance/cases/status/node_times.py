@@ -48,6 +48,7 @@ async def put_right(node: Node) -> None:
     id="node-times-of-the-status",
     rules=["NODE-021.1", "NODE-015.3", "EVIC-063.2"],
     needs=[API],
+    alone=True,
 )
 async def only_another_status_moves_the_time_of_a_condition(node: Node) -> None:
     """Where somebody has changed reason and message of the Node's conditions, their times stay when

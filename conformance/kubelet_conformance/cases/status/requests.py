@@ -120,7 +120,7 @@ def written(node: Node) -> list[Any]:
     return [r for r in requests if "uid" in (r.body.get("metadata") or {})]
 
 
-@conformance(id="amounts-are-no-texts", rules=["STAT-021.4"], needs=[API], since="1.34")
+@conformance(id="amounts-are-no-texts", rules=["STAT-021.4"], needs=[API], since="1.34", alone=True)
 async def an_amount_that_is_written_otherwise_is_no_difference(node: Node) -> None:
     """An amount in the status that the API server writes in another way than the kubelet sends it
     (100M for 100000000) is left alone; one that is another amount is corrected within 10 s."""

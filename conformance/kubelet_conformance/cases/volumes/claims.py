@@ -83,7 +83,7 @@ async def wait_started(node: Node, within_s: float) -> None:
     )
 
 
-@conformance(id="volume-claim-local", rules=["NODE-215.5", "NODE-215.9"], needs=NEEDS)
+@conformance(id="volume-claim-local", rules=["NODE-215.5", "NODE-215.9"], needs=NEEDS, alone=True)
 async def a_local_volume_is_the_directory_of_the_node(node: Node) -> None:
     """A container with a claim of a local volume gets that directory, and when the pod is gone the
     files are still there."""
@@ -104,7 +104,7 @@ async def a_local_volume_is_the_directory_of_the_node(node: Node) -> None:
     expect_equal(node, (place / FILE).read_text(), "1", "the file of the volume")
 
 
-@conformance(id="volume-claim-host-path", rules=["NODE-215.4"], needs=NEEDS)
+@conformance(id="volume-claim-host-path", rules=["NODE-215.4"], needs=NEEDS, alone=True)
 async def a_host_path_volume_is_used_where_it_is(node: Node) -> None:
     """A container with a claim of a hostPath volume gets that path."""
     place = data(node)
@@ -114,7 +114,7 @@ async def a_host_path_volume_is_used_where_it_is(node: Node) -> None:
     expect_equal(node, given(node), (str(place), False), "path, read-only")
 
 
-@conformance(id="volume-claim-host-path-type", rules=["NODE-215.4"], needs=NEEDS)
+@conformance(id="volume-claim-host-path-type", rules=["NODE-215.4"], needs=NEEDS, alone=True)
 async def a_host_path_volume_is_of_its_type(node: Node) -> None:
     """The pod waits while a hostPath volume that must be a directory is none."""
     place = node.machine.host_path("data")
@@ -125,7 +125,7 @@ async def a_host_path_volume_is_of_its_type(node: Node) -> None:
     check_message(node, await wait_failed(node, "web"), text)
 
 
-@conformance(id="volume-claim-host-path-options", rules=["NODE-215.4"], needs=NEEDS)
+@conformance(id="volume-claim-host-path-options", rules=["NODE-215.4"], needs=NEEDS, alone=True)
 async def a_host_path_volume_has_no_mount_options(node: Node) -> None:
     """A hostPath volume with mount options is not mounted."""
     place = data(node)
@@ -138,7 +138,7 @@ async def a_host_path_volume_has_no_mount_options(node: Node) -> None:
     check_message(node, await wait_failed(node, "web"), text)
 
 
-@conformance(id="volume-claim-read-only", rules=["NODE-215.6"], needs=NEEDS)
+@conformance(id="volume-claim-read-only", rules=["NODE-215.6"], needs=NEEDS, alone=True)
 async def a_claim_can_be_wanted_read_only(node: Node) -> None:
     """A claim that the pod wants read-only is so in its container."""
     place = data(node)
@@ -148,7 +148,7 @@ async def a_claim_can_be_wanted_read_only(node: Node) -> None:
     expect_equal(node, given(node), (str(place), True), "path, read-only")
 
 
-@conformance(id="volume-claim-no-volume", rules=["NODE-215.1"], needs=NEEDS)
+@conformance(id="volume-claim-no-volume", rules=["NODE-215.1"], needs=NEEDS, alone=True)
 async def a_claim_of_a_volume_that_is_not_there_waits(node: Node) -> None:
     """The pod waits for the persistent volume that its claim names."""
     await node.api.create_claim("data", "pv")
@@ -160,7 +160,7 @@ async def a_claim_of_a_volume_that_is_not_there_waits(node: Node) -> None:
     check_message(node, await wait_failed(node, "web"), text)
 
 
-@conformance(id="volume-claim-not-of-it", rules=["NODE-215.1"], needs=NEEDS)
+@conformance(id="volume-claim-not-of-it", rules=["NODE-215.1"], needs=NEEDS, alone=True)
 async def a_volume_of_another_claim_is_not_used(node: Node) -> None:
     """A persistent volume that is bound to an earlier claim of the same name is not mounted."""
     uid = await node.api.create_claim("data", "pv")
@@ -174,7 +174,7 @@ async def a_volume_of_another_claim_is_not_used(node: Node) -> None:
     check_message(node, await wait_failed(node, "web"), text)
 
 
-@conformance(id="volume-claim-of-none", rules=["NODE-215.1"], needs=NEEDS)
+@conformance(id="volume-claim-of-none", rules=["NODE-215.1"], needs=NEEDS, alone=True)
 async def a_volume_that_is_not_bound_is_not_used(node: Node) -> None:
     """A persistent volume that knows of no claim is not mounted."""
     await node.api.create_claim("data", "pv")
@@ -187,7 +187,7 @@ async def a_volume_that_is_not_bound_is_not_used(node: Node) -> None:
     check_message(node, await wait_failed(node, "web"), text)
 
 
-@conformance(id="volume-claim-block", rules=["NODE-215.2"], needs=NEEDS)
+@conformance(id="volume-claim-block", rules=["NODE-215.2"], needs=NEEDS, alone=True)
 async def a_block_volume_is_not_mounted(node: Node) -> None:
     """A volume of mode Block is no file system to mount."""
     await bind(node, local(data(node)), volumeMode="Block")
@@ -196,7 +196,7 @@ async def a_block_volume_is_not_mounted(node: Node) -> None:
     check_message(node, await wait_failed(node, "web"), text)
 
 
-@conformance(id="volume-claim-as-device", rules=["NODE-215.2"], needs=NEEDS)
+@conformance(id="volume-claim-as-device", rules=["NODE-215.2"], needs=NEEDS, alone=True)
 async def a_file_system_is_no_device(node: Node) -> None:
     """A volume of mode Filesystem cannot be a device of a container."""
     await bind(node, local(data(node)))
@@ -208,7 +208,7 @@ async def a_file_system_is_no_device(node: Node) -> None:
     check_message(node, await wait_failed(node, "web"), text)
 
 
-@conformance(id="volume-claim-other-node", rules=["NODE-215.3"], needs=NEEDS)
+@conformance(id="volume-claim-other-node", rules=["NODE-215.3"], needs=NEEDS, alone=True)
 async def a_volume_of_another_node_is_not_mounted(node: Node) -> None:
     """A local volume whose node affinity this node does not meet is not mounted."""
     rule = {"key": "kubernetes.io/os", "operator": "In", "values": ["none"]}
@@ -219,7 +219,7 @@ async def a_volume_of_another_node_is_not_mounted(node: Node) -> None:
     check_message(node, await wait_failed(node, "web"), text)
 
 
-@conformance(id="volume-claim-later", rules=["NODE-215.5", "NODE-202.2"], needs=NEEDS)
+@conformance(id="volume-claim-later", rules=["NODE-215.5", "NODE-202.2"], needs=NEEDS, alone=True)
 async def a_local_volume_may_come_later(node: Node) -> None:
     """While the directory of a local volume is not there the pod waits, and starts when it is."""
     place = node.machine.host_path("data")
@@ -234,7 +234,7 @@ async def a_local_volume_may_come_later(node: Node) -> None:
     await wait_started(node, AGAIN_S)
 
 
-@conformance(id="volume-claim-file", rules=["NODE-215.5"], needs=NEEDS)
+@conformance(id="volume-claim-file", rules=["NODE-215.5"], needs=NEEDS, alone=True)
 async def a_file_is_no_local_volume(node: Node) -> None:
     """A local volume is a directory or a block device."""
     place = node.machine.host_path("data")
@@ -248,7 +248,7 @@ async def a_file_is_no_local_volume(node: Node) -> None:
     check_message(node, await wait_failed(node, "web"), text)
 
 
-@conformance(id="volume-claim-one-pod", rules=["NODE-215.7"], needs=NEEDS)
+@conformance(id="volume-claim-one-pod", rules=["NODE-215.7"], needs=NEEDS, alone=True)
 async def a_volume_for_one_pod_is_not_shared(node: Node) -> None:
     """While one pod has a volume that is for one pod, a second one waits, and starts when the first
     is gone."""
@@ -265,7 +265,7 @@ async def a_volume_for_one_pod_is_not_shared(node: Node) -> None:
     await wait_started(node, GONE_S + AGAIN_S)
 
 
-@conformance(id="volume-claim-group", rules=["NODE-215.8"], needs=NEEDS)
+@conformance(id="volume-claim-group", rules=["NODE-215.8"], needs=NEEDS, alone=True)
 async def a_local_volume_belongs_to_the_group_of_the_pod(node: Node) -> None:
     """All that is in a local volume is given to the pod's fsGroup; a second pod with another group
     is told that it is not its own, and changes nothing."""
@@ -286,7 +286,7 @@ async def a_local_volume_belongs_to_the_group_of_the_pod(node: Node) -> None:
     expect_equal(node, [event["message"] for event in events], [text], "messages")
 
 
-@conformance(id="volume-claim-group-mismatch", rules=["NODE-215.8"], needs=NEEDS)
+@conformance(id="volume-claim-group-mismatch", rules=["NODE-215.8"], needs=NEEDS, alone=True)
 async def a_volume_that_has_the_group_already_can_be_spared(node: Node) -> None:
     """With the policy OnRootMismatch files keep group and mode when the directory has the pod's."""
     place = data(node)
@@ -300,7 +300,7 @@ async def a_volume_that_has_the_group_already_can_be_spared(node: Node) -> None:
     expect_equal(node, owner(place / FILE), before, "group and mode of the file")
 
 
-@conformance(id="volume-claim-group-read-only", rules=["NODE-215.8"], needs=NEEDS)
+@conformance(id="volume-claim-group-read-only", rules=["NODE-215.8"], needs=NEEDS, alone=True)
 async def a_volume_that_is_only_read_keeps_its_group(node: Node) -> None:
     """A local volume that the pod wants read-only is not given to its group."""
     place = data(node)
@@ -312,7 +312,7 @@ async def a_volume_that_is_only_read_keeps_its_group(node: Node) -> None:
     expect(node, given(node)[1], "a read-only mount", "one for writing")
 
 
-@conformance(id="volume-claim-restart", rules=["NODE-215.5", "NODE-215.9"], needs=NEEDS)
+@conformance(id="volume-claim-restart", rules=["NODE-215.5", "NODE-215.9"], needs=NEEDS, alone=True)
 async def a_local_volume_outlives_the_kubelet(node: Node) -> None:
     """A pod that is deleted while no kubelet runs leaves the files of its local volume."""
     place = data(node)

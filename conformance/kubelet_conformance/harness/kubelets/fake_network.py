@@ -13,6 +13,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from fakecri.programs.ports import Hung, NoSuchService, NotServed, Ports, WrongProtocol
+from kubelet_conformance.harness.kubelets.shared_ports import SharedPorts
 from kubelet_conformance.harness.manifest_url import ManifestUrl
 from kubeobjects.golang.duration import format_duration
 from refkubelet.host.addresses import target_of
@@ -33,7 +34,7 @@ REFUSED: Final = OSError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
 class FakeNetwork:
     """refkubelet's `Network` over the ports of a fake."""
 
-    def __init__(self, ports: Ports, manifests: ManifestUrl | None = None) -> None:
+    def __init__(self, ports: Ports | SharedPorts, manifests: ManifestUrl | None = None) -> None:
         self._ports = ports
         self._manifests = manifests
 

@@ -347,15 +347,21 @@ class NodeApi:
 
     # --- the Node object ------------------------------------------------------------------
 
+    @property
+    def _node(self) -> dict[str, Any]:
+        """The Node at the last look."""
+        self._parts.not_shared("the Node")
+        return self._watch.snapshots.node
+
     @looked_at
     def node_object(self) -> dict[str, Any]:
         """The whole Node; {} when there is none."""
-        return self._watch.snapshots.node
+        return self._node
 
     @looked_at
     def node_condition(self, kind: str) -> dict[str, Any]:
         """The Node's condition of that type; {} when there is none."""
-        conditions = (self._watch.snapshots.node.get("status") or {}).get("conditions") or []
+        conditions = (self._node.get("status") or {}).get("conditions") or []
         return next((dict(c) for c in conditions if c["type"] == kind), {})
 
     @looked_at
@@ -372,19 +378,19 @@ class NodeApi:
     @looked_at
     def node_status(self, field: str) -> Any:
         """That field of the Node's status; None while it is not there."""
-        return (self._watch.snapshots.node.get("status") or {}).get(field)
+        return (self._node.get("status") or {}).get(field)
 
     @looked_at
     def node_uid(self) -> str:
         """The UID of the Node; "" before there is a Node."""
-        return str((self._watch.snapshots.node.get("metadata") or {}).get("uid", ""))
+        return str((self._node.get("metadata") or {}).get("uid", ""))
 
     @looked_at
     def node_metadata(self, field: str) -> Any:
         """That field of the Node's metadata; None while it is not there."""
-        return (self._watch.snapshots.node.get("metadata") or {}).get(field)
+        return (self._node.get("metadata") or {}).get(field)
 
     @looked_at
     def taints(self) -> list[dict[str, Any]]:
         """The taints of the Node."""
-        return list((self._watch.snapshots.node.get("spec") or {}).get("taints") or [])
+        return list((self._node.get("spec") or {}).get("taints") or [])

@@ -50,10 +50,12 @@ class NodeMachine:
 
     def write_root_file(self, file: str, text: str) -> None:
         """Write a file of the kubelet's root directory; `file` is its path there."""
+        self._parts.not_shared("files of the kubelet's root directory")
         (self._parts.paths.root / file).write_text(text)
 
     def read_root_file(self, file: str) -> str:
         """The text of a file of the kubelet's root directory. Raises FileNotFoundError."""
+        self._parts.not_shared("files of the kubelet's root directory")
         return (self._parts.paths.root / file).read_text()
 
     def write_log(self, pod: str, container: str, file: str, text: str) -> None:

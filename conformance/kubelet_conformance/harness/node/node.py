@@ -97,12 +97,13 @@ class Node:
 
     async def remove_static(self, name: str) -> None:
         """Remove the manifest of that pod."""
-        (self._parts.paths.manifests / self._files[name]).unlink()
+        self._parts.manifest_place(self._files[name]).unlink()
 
     def write_manifest(self, file: str, text: str) -> None:
         """Write any text into the manifest directory, in one step (a hidden file is renamed);
         `file` may name a sub-directory."""
-        target = self._parts.paths.manifests / file
+        target = self._parts.manifest_place(file)
+        text = self._parts.tenant.manifest(text) if self._parts.tenant else text
         target.parent.mkdir(parents=True, exist_ok=True)
         hidden = target.parent / f".{target.name}.new"
         hidden.write_text(text)
@@ -110,11 +111,12 @@ class Node:
 
     def rename_manifest(self, file: str, new: str) -> None:
         """Rename a file of the manifest directory."""
-        (self._parts.paths.manifests / file).rename(self._parts.paths.manifests / new)
+        self._parts.manifest_place(file).rename(self._parts.manifest_place(new))
 
     def link_manifest(self, file: str, target: Path) -> None:
         """Put a symbolic link to a file elsewhere into the manifest directory."""
-        (self._parts.paths.manifests / file).symlink_to(target)
+        self._parts.not_shared("a link in the directory of static pods")
+        self._parts.manifest_place(file).symlink_to(target)
 
     # --- time -----------------------------------------------------------------------------
 

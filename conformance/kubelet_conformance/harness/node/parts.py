@@ -18,6 +18,7 @@ from kubelet_conformance.harness.machines.cgroup_trees import CgroupTrees
 from kubelet_conformance.harness.machines.disks import FollowedDisk, OwnDisk
 from kubelet_conformance.harness.manifest_url import ManifestUrl
 from kubelet_conformance.harness.runtimes.base import Runtime
+from kubelet_conformance.harness.sharing.tenancy import Tenancy
 from simclock import Clock
 
 NODE_NAME: Final = "node"
@@ -99,6 +100,18 @@ class Parts:
     """The sockets below plugins_registry, in cases that need Feature.DEVICE_PLUGINS."""
     manifests: ManifestUrl | None = None
     """The web server of `staticPodURL`, in cases that need Feature.MANIFEST_URL."""
+
+    tenant: Tenancy | None = None
+    """The tenant that the case is, if it shares its kubelet."""
+
+    def not_shared(self, what: str) -> None:
+        """Raise MustBeAlone in a case that shares its kubelet: it uses what others use, too."""
+        if self.tenant is not None:
+            raise self.tenant.refuse(what)
+
+    def manifest_place(self, file: str) -> Path:
+        """Where a file of the directory of static pods is."""
+        return self.paths.manifests / (self.tenant.file(file) if self.tenant else file)
 
     def the_registry(self) -> PluginRegistry:
         """The sockets below plugins_registry. Raises RuntimeError in a case that does not need

@@ -21,6 +21,8 @@ from kubelet_conformance.harness.observing.words import call_line, event_line, i
 
 LAST_CALLS: Final = 15
 LAST_EVENTS: Final = 8
+ROUNDING_S: Final = 1e-9
+"""So little time may be too little for a clock to show that it has passed."""
 
 
 class Watch:
@@ -80,9 +82,9 @@ class Watch:
         end_s = self.now_s + duration_s
         tick_s = max(tick_s, self._parts.pace.tick_s)
         self._activity.stir(self.now_s)
-        while self.now_s < end_s:
-            await self._pass(min(tick_s, end_s - self.now_s))
-            if self._activity.wants_look(self.now_s) or self.now_s >= end_s:
+        while (left_s := end_s - self.now_s) > ROUNDING_S:
+            await self._pass(min(tick_s, left_s))
+            if self._activity.wants_look(self.now_s) or end_s - self.now_s <= ROUNDING_S:
                 await self.snapshots.refresh()
 
     @property

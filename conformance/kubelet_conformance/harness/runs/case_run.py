@@ -75,6 +75,10 @@ class Result:
     """What happened, for result files; None where it is not kept."""
     seed: int | None = None
     """The seed of a virtual run; None in a real one."""
+    shared: bool = False
+    """Whether the case shared its kubelet with others."""
+    must_be_alone: tuple[str, ...] = ()
+    """What it did that a case which shares its kubelet cannot do."""
     warning: str = ""
     """A problem of the harness that did not change the outcome, for example a pod left behind in
     the runtime."""
@@ -174,3 +178,15 @@ def _breach(problem: Exception, node: Node | None) -> Breach:
     if isinstance(problem, KubeletDied) and problem.ended and node is not None:
         return Breach.ENDED
     return Breach.OTHER
+
+
+def verdict(beside: Result, alone: Result) -> Result:
+    """The result of a case that did not pass beside others, and was run again alone."""
+    if beside.must_be_alone:
+        why = f"it needs a kubelet to itself (alone=True): {beside.must_be_alone[0]}"
+    elif alone.outcome is beside.outcome:
+        return alone
+    else:
+        why = f"the verdict depends on sharing: beside others it {beside.outcome.value}"
+        why += f" ({beside.detail.splitlines()[0] if beside.detail else ''})"
+    return replace(alone, warning="; ".join(filter(None, (alone.warning, why))))

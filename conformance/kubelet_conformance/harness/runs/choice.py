@@ -78,6 +78,8 @@ class Choice:
     """Further flags of a kubelet process: `--v=4`."""
     kubelet_config: str = ""
     """A file with further fields of its KubeletConfiguration; "": none."""
+    alone: bool = False
+    """Whether each case has a kubelet to itself, where several could share one."""
     traces: Traces = "none"
     """Of which cases what happened is kept for the result file."""
 
@@ -90,6 +92,11 @@ class Choice:
     def warped(self) -> bool:
         """Whether the kubelet program and the suite are in a time of their own."""
         return self.time == JUMPING_TIME or self.speed is not None
+
+    @property
+    def shares(self) -> bool:
+        """Whether cases that can share a kubelet do so: in jumping time, where waiting costs."""
+        return self.time == JUMPING_TIME and self.speed is None and not self.alone
 
     @property
     def patience(self) -> float:

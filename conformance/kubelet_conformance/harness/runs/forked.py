@@ -14,6 +14,7 @@ import signal
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from multiprocessing.connection import Connection, wait  # noqa: TID251
 from typing import Any
 
@@ -23,24 +24,38 @@ from kubelet_conformance.harness.runs.garbage import collect_less
 from kubelet_conformance.registry import Case
 
 RunCase = Callable[[Case, Choice], Result]
+Group = Sequence[tuple[Case, Choice]]
+"""Cases that one process runs."""
+RunGroup = Callable[[Group, Callable[[int, Result], None]], None]
+"""Runs a group, and tells the place of each case in it and its result, as they end."""
+
+
+def one_by_one(run: RunCase) -> RunGroup:
+    """Runs the cases of a group one after the other."""
+
+    def run_group(group: Group, ended: Callable[[int, Result], None]) -> None:
+        for place, (case, choice) in enumerate(group):
+            ended(place, run(case, choice))
+
+    return run_group
 
 
 def run_forked(
-    prepare: Callable[[], RunCase],
-    wanted: Sequence[tuple[Case, Choice]],
+    prepare: Callable[[], RunGroup],
+    groups: Sequence[Group],
     count: int,
     end_within_s: float,
 ) -> Generator[tuple[int, Result], None, None]:
-    """Run the cases in `count` processes; yields the place of each in `wanted` and its result, as
-    they end. `prepare`: called in each process, makes what runs its cases; `end_within_s`: real
-    seconds for the cases that are stopped when no further result is wanted."""
+    """Run the groups in `count` processes; yields the place of each case among those of all groups
+    and its result, as they end. `prepare`: called in each process, makes what runs its groups;
+    `end_within_s`: real seconds for the cases that are stopped when no further result is wanted."""
     context = multiprocessing.get_context("fork")
     begun = context.Value("i", 0)
     workers: dict[Connection, Any] = {}
     try:
-        for _ in range(min(count, len(wanted))):
+        for _ in range(min(count, len(groups))):
             results, sender = context.Pipe(duplex=False)
-            work = (prepare, wanted, begun, sender)
+            work = (prepare, groups, begun, sender)
             worker = context.Process(target=_run_next, args=work, daemon=True)
             with warnings.catch_warnings():
                 # Python 3.12 warns where there are threads, as in workers of pytest-xdist; ours has
@@ -49,7 +64,7 @@ def run_forked(
                 worker.start()
             sender.close()
             workers[results] = worker
-        yield from _as_they_end(wanted, list(workers))
+        yield from _as_they_end([one for group in groups for one in group], list(workers))
     finally:
         for results, worker in workers.items():
             results.close()
@@ -82,23 +97,27 @@ def _as_they_end(
 
 
 def _run_next(
-    prepare: Callable[[], RunCase],
-    wanted: Sequence[tuple[Case, Choice]],
+    prepare: Callable[[], RunGroup],
+    groups: Sequence[Group],
     begun: Any,
     results: Connection,
 ) -> None:
-    """Run cases until all are begun. `begun`: how many are, shared by the processes."""
+    """Run groups until all are begun. `begun`: how many are, shared by the processes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that reports
     collect_less()
+    first = [0, *accumulate(len(group) for group in groups)]
     try:
         run = prepare()
         while True:
             with begun.get_lock():
                 number = begun.value
                 begun.value += 1
-            if number >= len(wanted):
+            if number >= len(groups):
                 return
-            result = run(*wanted[number])
-            results.send((number, replace(result, case=None)))  # type: ignore[arg-type]  # is code
+
+            def ended(place: int, result: Result, before: int = first[number]) -> None:
+                results.send((before + place, replace(result, case=None)))  # type: ignore[arg-type]  # is code
+
+            run(groups[number], ended)
     except (BrokenPipeError, KeyboardInterrupt, asyncio.CancelledError):
         return

@@ -10,7 +10,7 @@ from typing import Final
 
 from kubelet_conformance.harness.runs.case_run import Result
 from kubelet_conformance.harness.runs.choice import Choice
-from kubelet_conformance.harness.runs.forked import RunCase, run_forked
+from kubelet_conformance.harness.runs.forked import RunGroup, one_by_one, run_forked
 from kubelet_conformance.harness.runs.virtual import run_virtual_case
 from kubelet_conformance.registry import Case
 
@@ -27,10 +27,10 @@ def run_virtual_cases(
 ) -> Generator[tuple[int, Result], None, None]:
     """Run the cases in `count` processes; yields the place of each in `wanted` and its result, as
     they end."""
-    return run_forked(_prepare, wanted, count, END_WITHIN_S)
+    return run_forked(_prepare, [[one] for one in wanted], count, END_WITHIN_S)
 
 
-def _prepare() -> RunCase:
+def _prepare() -> RunGroup:
     # What a case has made, its directory above all, is undone on the way out.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    return run_virtual_case
+    return one_by_one(run_virtual_case)

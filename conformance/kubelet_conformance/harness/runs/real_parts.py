@@ -11,6 +11,7 @@ import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,6 +39,7 @@ from kubelet_conformance.harness.kubelets.program import (
     with_own_cgroups,
     with_own_plugins,
 )
+from kubelet_conformance.harness.limits import Pace
 from kubelet_conformance.harness.machines.cgroup_trees import (
     CgroupTrees,
     machine_version,
@@ -52,8 +54,10 @@ from kubelet_conformance.harness.manifest_url import URL
 from kubelet_conformance.harness.node.parts import NODE_NAME, MachineParts, Parts, kubelet_config
 from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.harness.runs.offered import PROCESS, wants_given_machine
+from kubelet_conformance.harness.runs.shared_kubelet import UNHURRIED, SharedKubelet
 from kubelet_conformance.harness.runtimes.fake import FakeRuntime
 from kubelet_conformance.harness.runtimes.real import RealRuntime
+from kubelet_conformance.harness.sharing.router import CriRouter
 from kubelet_conformance.registry import Case, Feature
 from simclock import Clock, Ids, RealClock, Rng
 from simclock.timewarp import WarpedLoop
@@ -118,13 +122,12 @@ class RealEnvironment:
                 patience=self.choice.patience,
             )
             stack.push_async_callback(kubelet.close)
-            pace = self.choice.pace(long=Feature.VIRTUAL_TIME in case.needs)
             yield Parts(
                 kubelet=kubelet,
                 runtime=runtime,
                 api=api,
                 clock=clock,
-                pace=pace,
+                pace=self._pace(case),
                 paths=paths,
                 config=config,
                 machine=own.machine,
@@ -132,6 +135,42 @@ class RealEnvironment:
                 registry=registry,
                 manifests=manifests,
             )
+
+    @asynccontextmanager
+    async def shared_kubelet(self, case: Case, paths: NodePaths) -> AsyncIterator[SharedKubelet]:
+        """A kubelet that runs, as `case` wants it, for this case and others, until the block ends.
+        Raises KubeletDied."""
+        clock = running_clock()
+        endpoint = f"unix://{paths.base}/cri.sock"
+        async with AsyncExitStack() as stack:
+            router = CriRouter(self._fake_runtime(clock, endpoint, paths).cri)
+            await stack.enter_async_context(serve_cri(router, endpoint))
+            api, api_config = await _api_server(case, paths, stack)
+            config = {**UNHURRIED, **_config(case, paths, self._own_config())}
+            kubelet = ProcessKubelet(
+                self._program(),
+                paths,
+                endpoint,
+                node_name=NODE_NAME,
+                kubeconfig=api_config,
+                pods_asked=api.pod_lists if api is not None else None,
+                patience=self.choice.patience,
+            )
+            stack.push_async_callback(kubelet.close)
+            await kubelet.start(config)
+            yield SharedKubelet(
+                kubelet=kubelet,
+                router=router,
+                make_runtime=partial(self._fake_runtime, clock, endpoint, paths),
+                api=api.fake if api is not None else None,
+                clock=clock,
+                pace=self._pace,
+                paths=paths,
+                config=config,
+            )
+
+    def _pace(self, case: Case) -> Pace:
+        return self.choice.pace(long=Feature.VIRTUAL_TIME in case.needs)
 
     def _own_config(self) -> Mapping[str, Any]:
         """The fields that the user gives to the kubelet. Raises OptionRefused."""

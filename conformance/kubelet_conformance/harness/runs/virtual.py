@@ -74,7 +74,7 @@ async def virtual_parts(
     """The parts of `case` on the running loop, which must be virtual, until the block ends.
     `latency`: the factor of `cri_latency` and `api_latency`. `keeps_log`: of the kubelet, for the
     failure of the case."""
-    clock, rng = _virtual_clock(), Rng(seed)
+    clock, rng = virtual_clock(), Rng(seed)
     ids = Ids(rng)
     runtime = FakeRuntime(clock, ids, latency=cri_latency(rng, latency))
     runtime.machine.address = HOST_IP
@@ -92,7 +92,7 @@ async def virtual_parts(
         rng=rng,
         ids=ids,
         node_name=NODE_NAME,
-        connect=partial(_client_of, fake_api) if fake_api else None,
+        connect=partial(client_of, fake_api) if fake_api else None,
         network=FakeNetwork(runtime.cri.ports, manifests),
         device_plugins=plugins,
         registry=registry,
@@ -130,11 +130,13 @@ def _machine_parts(
     )
 
 
-def _client_of(api: FakeApi) -> LightkubeApiClient:
+def client_of(api: FakeApi) -> LightkubeApiClient:
+    """A client of that API server in this process."""
     return LightkubeApiClient.over(InProcessWire(api))
 
 
-def _virtual_clock() -> Clock:
+def virtual_clock() -> Clock:
+    """The clock of the running loop. Raises RuntimeError when it is not virtual."""
     loop = asyncio.get_running_loop()
     if not isinstance(loop, VirtualLoop):
         raise RuntimeError("virtual parts need a VirtualLoop")

@@ -10,22 +10,33 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from kubelet_conformance.features import Feature
 from kubelet_conformance.harness.expect import expect
 from kubelet_conformance.harness.kubelets.base import DEVICE_PLUGINS, LOG_LINKS
 from kubelet_conformance.harness.kubelets.last_words import own_error
 from kubelet_conformance.harness.machines import mounting
 from kubelet_conformance.harness.node import Node
-from kubelet_conformance.harness.runs.case_run import REAL_CLOCK, Outcome, Result, run_case
+from kubelet_conformance.harness.runs.batches import TOGETHER, batches
+from kubelet_conformance.harness.runs.case_run import (
+    REAL_CLOCK,
+    Outcome,
+    Result,
+    run_case,
+    verdict,
+)
 from kubelet_conformance.harness.runs.choice import Choice, EnvironmentProblem
-from kubelet_conformance.harness.runs.forked import RunCase, run_forked
+from kubelet_conformance.harness.runs.forked import Group, RunGroup, run_forked
 from kubelet_conformance.registry import Case, Level
 
+if TYPE_CHECKING:  # the processes must be forked before gRPC has threads
+    from kubelet_conformance.harness.runs.real_parts import RealEnvironment
+
+T = TypeVar("T")
 END_WITHIN_S: Final = 60.0
 """Real seconds for the cases that still run when no further result is wanted: they stop their
 kubelets and undo their mounts."""
@@ -88,17 +99,34 @@ def run_warped_cases(
 ) -> Generator[Result, None, None]:
     """Run the cases in `count` processes; yields the results as they come. The cases of a process
     that dies are errors."""
-    # Those that take longest come first, so that no process has one of them left for itself.
-    order = sorted(cases, key=lambda case: Feature.VIRTUAL_TIME not in case.needs)
-    wanted = [(case, choice) for case in order]
-    with closing(run_forked(_prepare, wanted, count, END_WITHIN_S)) as results:
+    parts = batches(cases, most=TOGETHER if choice.shares else 1)
+    groups = [[(case, choice) for case in part] for part in parts]
+    with closing(run_forked(_prepare, groups, count, END_WITHIN_S)) as results:
         for _, result in results:
             yield result
 
 
-def _prepare() -> RunCase:
-    own_mounts = _own_mounts()
-    return lambda case, choice: run_warped_case(case, choice, own_mounts)
+def _prepare() -> RunGroup:
+    return partial(_run_group, _own_mounts())
+
+
+def _run_group(own_mounts: bool, group: Group, ended: Callable[[int, Result], None]) -> None:
+    """Run cases that share a kubelet, and those that do not pass again, each alone."""
+    again: dict[str, Result] = {}
+    places = {case.id: place for place, (case, _) in enumerate(group)}
+
+    def ended_beside(result: Result) -> None:
+        if result.outcome is Outcome.PASSED and not result.must_be_alone:
+            ended(places[result.case.id], result)
+        else:
+            again[result.case.id] = result
+
+    if len(group) > 1:
+        run_warped_group(group, ended_beside, own_mounts)
+    for place, (case, choice) in enumerate(group):
+        if len(group) == 1 or case.id in again:
+            alone = run_warped_case(case, choice, own_mounts)
+            ended(place, verdict(again[case.id], alone) if case.id in again else alone)
 
 
 def _own_mounts() -> bool:
@@ -124,6 +152,34 @@ def run_warped_case(case: Case, choice: Choice, own_mounts: bool = False) -> Res
 
     `own_mounts`: whether nobody else sees what this process mounts. Then the directory of the case
     is a file system in memory: kubelets write and sync many small files."""
+
+    async def one(environment: RealEnvironment) -> Result:
+        from kubelet_conformance.harness.runs.real import case_directory
+
+        async with case_directory(environment.shared) as directory:
+            return await run_case(case, environment.parts, directory, choice.traces)
+
+    return _in_new_time(one, choice, own_mounts)
+
+
+def run_warped_group(
+    group: Group, ended: Callable[[Result], None], own_mounts: bool = False
+) -> None:
+    """The same of cases that share a kubelet, and the time."""
+
+    async def all_of_them(environment: RealEnvironment) -> None:
+        from kubelet_conformance.harness.runs.sharing import run_beside
+
+        cases = [case for case, _ in group]
+        make, base = environment.shared_kubelet, environment.shared
+        await run_beside(cases, make, base, ended, traces=environment.choice.traces)
+
+    _in_new_time(all_of_them, group[0][1], own_mounts)
+
+
+def _in_new_time(
+    work: Callable[[RealEnvironment], Awaitable[T]], choice: Choice, own_mounts: bool
+) -> T:
     from simclock.timewarp import TimePage, WarpedLoop
 
     with closing(TimePage.create(choice.speed)) as page:
@@ -132,12 +188,14 @@ def run_warped_case(case: Case, choice: Choice, own_mounts: bool = False) -> Res
             return WarpedLoop(page, timer_slack_s=TIMER_SLACK_S)
 
         with asyncio.Runner(loop_factory=new_loop) as runner:
-            return runner.run(_case(case, choice, own_mounts))
+            return runner.run(_with_environment(work, choice, own_mounts))
 
 
-async def _case(case: Case, choice: Choice, own_mounts: bool) -> Result:
+async def _with_environment(
+    work: Callable[[RealEnvironment], Awaitable[T]], choice: Choice, own_mounts: bool
+) -> T:
     # Here, not above: the processes must be forked before gRPC has threads.
-    from kubelet_conformance.harness.runs.real import case_directory, real_environment
+    from kubelet_conformance.harness.runs.real import real_environment
 
     task = asyncio.current_task()
     assert task is not None
@@ -151,8 +209,7 @@ async def _case(case: Case, choice: Choice, own_mounts: bool) -> Result:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)
     async with real_environment(choice) as environment:
         with in_memory(environment.shared) if own_mounts else nullcontext():
-            async with case_directory(environment.shared) as directory:
-                return await run_case(case, environment.parts, directory, choice.traces)
+            return await work(environment)
 
 
 @contextmanager

@@ -13,8 +13,6 @@ from kubelet_conformance.harness.manifests import PodPlan
 class Runtime(Protocol):
     """One case's view of a runtime. `pod` is always the runtime's name of a pod (`web-node`)."""
 
-    target: Any
-    """The recorded `CriTarget`, for a kubelet in this process."""
     direct: Any
     """The same runtime without record and faults, for calls of the harness itself."""
     endpoint: str
@@ -41,6 +39,10 @@ class Runtime(Protocol):
     def turned_away(self, pod: str) -> Sequence[Any]:
         """The clients that found nothing on a port of that pod which speaks with them (fakecri's
         `Visit`), likewise; in real time the system refuses them, and nobody knows."""
+
+    @property
+    def target(self) -> Any:
+        """The recorded `CriTarget`, for a kubelet in this process."""
 
     @property
     def fake(self) -> Any:

@@ -34,7 +34,7 @@ def test_each_case_runs_once_in_one_of_the_processes(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(warped, "run_warped_case", run)
     cases = some_cases()
-    found = list(run_warped_cases(cases, Choice(), 3))
+    found = list(run_warped_cases(cases, Choice(alone=True), 3))
     assert sorted(result.case.id for result in found) == sorted(case.id for case in cases)
     assert str(os.getpid()) not in {result.detail for result in found}
     assert multiprocessing.active_children() == []
@@ -45,7 +45,7 @@ def test_cases_that_take_minutes_come_first(monkeypatch: pytest.MonkeyPatch) -> 
     load_cases()
     cases = [case for case in REGISTRY.cases() if case.area == "pleg"]
     long = [case.id for case in cases if Feature.VIRTUAL_TIME in case.needs]
-    found = [result.case.id for result in run_warped_cases(cases, Choice(), 1)]
+    found = [result.case.id for result in run_warped_cases(cases, Choice(alone=True), 1)]
     assert found == [*long, *(case.id for case in cases if case.id not in long)]
     assert long
     assert found != [case.id for case in cases]
@@ -61,7 +61,7 @@ def test_a_process_has_what_kubelets_share_for_itself(
 
     monkeypatch.setattr(warped, "run_warped_case", run)
     case = some_cases()[0]
-    (result,) = run_warped_cases([case], Choice(), 1)
+    (result,) = run_warped_cases([case], Choice(alone=True), 1)
     if result.detail != "True":
         pytest.skip("this process may not have a mount namespace of its own")
     assert not (shared / case.id).is_symlink()
@@ -78,7 +78,7 @@ def test_the_case_of_a_process_that_dies_is_an_error_and_the_others_go_on(
         return Result(case, Outcome.PASSED)
 
     monkeypatch.setattr(warped, "run_warped_case", run)
-    found = {r.case.id: r.outcome for r in run_warped_cases(cases, Choice(), 2)}
+    found = {r.case.id: r.outcome for r in run_warped_cases(cases, Choice(alone=True), 2)}
     assert found.pop(cases[1].id) is Outcome.ERROR
     assert set(found.values()) == {Outcome.PASSED}
     assert len(found) == len(cases) - 1
@@ -86,7 +86,7 @@ def test_the_case_of_a_process_that_dies_is_an_error_and_the_others_go_on(
 
 def test_whoever_stops_reading_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warped, "run_warped_case", lambda case, *_: Result(case, Outcome.PASSED))
-    results = run_warped_cases(some_cases(), Choice(), 2)
+    results = run_warped_cases(some_cases(), Choice(alone=True), 2)
     next(results)
     results.close()
     assert multiprocessing.active_children() == []

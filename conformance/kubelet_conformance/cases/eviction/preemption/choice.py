@@ -32,7 +32,9 @@ def asks(name: str, cpu_m: int, memory_bytes: int, **spec: Any) -> PodPlan:
     return pod(name, main, **spec)
 
 
-@conformance(id="preempt-guaranteed-spares-burstable", rules=["PREE-005.2"], needs=[API])
+@conformance(
+    id="preempt-guaranteed-spares-burstable", rules=["PREE-005.2"], needs=[API], alone=True
+)
 async def what_a_guaranteed_victim_frees_spares_others(node: Node) -> None:
     """When a Guaranteed pod must be preempted anyway and frees enough, no Burstable pod is."""
     cpus = await cpus_m(node)
@@ -45,7 +47,7 @@ async def what_a_guaranteed_victim_frees_spares_others(node: Node) -> None:
     expect_equal(node, preempted(node), ["guaranteed"], "victims")
 
 
-@conformance(id="preempt-squares", rules=["PREE-006.1", "PREE-006.4"], needs=[API])
+@conformance(id="preempt-squares", rules=["PREE-006.1", "PREE-006.4"], needs=[API], alone=True)
 async def a_victim_that_helps_with_everything_is_closer(node: Node) -> None:
     """When CPU and memory are short, a pod that frees about half of both comes closer than one that
     frees all of the CPU and no memory."""

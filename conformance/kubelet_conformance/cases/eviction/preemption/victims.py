@@ -122,7 +122,9 @@ async def the_least_qos_class_ends_first(node: Node) -> None:
     expect_equal(node, preempted(node), ["besteffort"], "victims")
 
 
-@conformance(id="preempt-closest", rules=["PREE-002.1", "PREE-006.1", "PREE-006.2"], needs=[API])
+@conformance(
+    id="preempt-closest", rules=["PREE-002.1", "PREE-006.1", "PREE-006.2"], needs=[API], alone=True
+)
 async def the_pod_that_comes_closest_ends(node: Node) -> None:
     """Of several pods of one QoS class the smallest one that frees enough is preempted."""
     cpus = await cpus_m(node)
@@ -136,7 +138,7 @@ async def the_pod_that_comes_closest_ends(node: Node) -> None:
 SHARES = {"small": 15, "large": 50, "middle": 25}  # percent of the node's CPUs; 20 are missing
 
 
-@conformance(id="preempt-in-order", rules=["PREE-005.4", "PREE-007.1"], needs=[API])
+@conformance(id="preempt-in-order", rules=["PREE-005.4", "PREE-007.1"], needs=[API], alone=True)
 async def several_victims_end_one_after_the_other(node: Node) -> None:
     """When one QoS class alone does not free enough, Burstable pods are preempted before Guaranteed
     ones, one at a time."""
@@ -162,7 +164,7 @@ async def a_critical_pod_ends_for_a_more_critical_one(node: Node) -> None:
     expect_equal(node, preempted(node), ["cluster"], "victims")
 
 
-@conformance(id="preempt-not-enough", rules=["PREE-004"], needs=[API])
+@conformance(id="preempt-not-enough", rules=["PREE-004"], needs=[API], alone=True)
 async def a_critical_pod_is_refused_where_no_room_can_be_made(node: Node) -> None:
     """A critical pod that is larger than the node is refused, and no pod is preempted for it."""
     cpus = await cpus_m(node)

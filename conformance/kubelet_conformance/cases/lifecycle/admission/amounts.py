@@ -39,7 +39,7 @@ async def a_container_gets_the_limits_of_its_pod_and_at_least_a_quota_of_one_ms(
     expect_equal(node, amounts(own_linux), (204, 20_000, 16 << 20), "shares, quota, memory of own")
 
 
-@conformance(id="config-overhead", rules=["LIFE-139.7"], needs=[STATUS])
+@conformance(id="config-overhead", rules=["LIFE-139.7"], needs=[STATUS], alone=True)
 async def the_overhead_of_a_pod_is_told_apart(node: Node) -> None:
     """The resources of the sandbox are those of its containers; the overhead is passed beside
     them, as shares, quota and memory."""
@@ -52,7 +52,11 @@ async def the_overhead_of_a_pod_is_told_apart(node: Node) -> None:
 
 
 @conformance(
-    id="config-no-quota", rules=["LIFE-139.6"], needs=[STATUS], node_config={"cpuCFSQuota": False}
+    id="config-no-quota",
+    rules=["LIFE-139.6"],
+    needs=[STATUS],
+    node_config={"cpuCFSQuota": False},
+    alone=True,
 )
 async def without_cfs_quota_a_limit_makes_none(node: Node) -> None:
     """With cpuCFSQuota false a CPU limit sets neither period nor quota; the memory limit is set."""

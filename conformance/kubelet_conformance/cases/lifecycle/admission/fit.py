@@ -23,7 +23,7 @@ def with_port(name: str, address: str = "", protocol: str = "TCP") -> PodPlan:
     return pod(name, container("main", ports=[port]))
 
 
-@conformance(id="admit-ports-apart", rules=["LIFE-226.3"], needs=[API])
+@conformance(id="admit-ports-apart", rules=["LIFE-226.3"], needs=[API], alone=True)
 async def host_ports_are_taken_by_address_and_protocol(node: Node) -> None:
     """The same port of another protocol or of another address is free; on all addresses it is not
     while one address has it."""

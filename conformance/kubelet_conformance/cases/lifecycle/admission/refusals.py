@@ -59,7 +59,7 @@ async def what_does_not_fit_is_told_in_order(node: Node) -> None:
     await refused(node, pod("two", nodeSelector={"no": "such"}), "OutOfpods", text)
 
 
-@conformance(id="admit-ports", rules=["LIFE-226"], needs=[API])
+@conformance(id="admit-ports", rules=["LIFE-226"], needs=[API], alone=True)
 async def a_taken_host_port_is_refused(node: Node) -> None:
     """A pod that wants a port of the node that another pod has is refused."""
     ports: dict[str, Any] = {"ports": [{"containerPort": 80, "hostPort": 8080}]}
@@ -90,7 +90,7 @@ async def a_pod_that_needs_what_is_switched_off_is_refused(node: Node) -> None:
     await refused(node, pod("level", resources=level), "PodLevelResourcesNotSupported", text)
 
 
-@conformance(id="node-features", rules=["NODE-035"], needs=[API], since="1.36")
+@conformance(id="node-features", rules=["NODE-035"], needs=[API], since="1.36", alone=True)
 async def the_node_tells_what_it_and_its_runtime_can(node: Node) -> None:
     """The Node lists the runtime's handlers in order, whether the runtime supports
     supplementalGroupsPolicy, and the features that pods may need."""

@@ -14,7 +14,11 @@ RETRY_S = 10.0
 
 
 @conformance(
-    id="events-outlast-outage", rules=["BACK-012.7"], level=Level.SHOULD, needs=[API, VIRTUAL]
+    id="events-outlast-outage",
+    rules=["BACK-012.7"],
+    level=Level.SHOULD,
+    needs=[API, VIRTUAL],
+    alone=True,
 )
 async def what_happens_without_a_server_is_told_later(node: Node) -> None:
     """Events of a time without the API server are sent when it is back, each once, in their order,
@@ -46,7 +50,9 @@ async def what_happens_without_a_server_is_told_later(node: Node) -> None:
             expect(node, before_s - 1 <= at_s <= after_s, f"{field} in the outage", event)
 
 
-@conformance(id="events-given-up", rules=["BACK-012.8"], level=Level.SHOULD, needs=[API, VIRTUAL])
+@conformance(
+    id="events-given-up", rules=["BACK-012.8"], level=Level.SHOULD, needs=[API, VIRTUAL], alone=True
+)
 async def an_event_that_is_refused_is_not_sent_again(node: Node) -> None:
     """An event that the server refuses, or fails to store, is given up; later ones are sent."""
     await node.run_until(node.api.node_uid, within_s=limits.START_S, what="a Node object")

@@ -39,7 +39,9 @@ async def an_init_container_that_ran_out_of_memory_has_failed(node: Node) -> Non
     expect_equal(node, starts, expected_starts, "starts")
 
 
-@conformance(id="unknown-state", rules=["LIFE-114.4", "LIFE-120.10"], needs=[STATUS, FAULTS])
+@conformance(
+    id="unknown-state", rules=["LIFE-114.4", "LIFE-120.10"], needs=[STATUS, FAULTS], alone=True
+)
 async def a_container_in_an_unknown_state_is_stopped_and_replaced(node: Node) -> None:
     """A container whose state the runtime does not know is stopped before the next attempt is made;
     an init container of a pod with Never is not run a second time: the pod ends."""
@@ -76,7 +78,7 @@ async def a_container_in_an_unknown_state_is_stopped_and_replaced(node: Node) ->
     expect_equal(node, node.count("CreateContainer", container="setup"), 1, "creations of setup")
 
 
-@conformance(id="non-root-by-name", rules=["LIFE-141.3"], needs=[STATUS, FAULTS])
+@conformance(id="non-root-by-name", rules=["LIFE-141.3"], needs=[STATUS, FAULTS], alone=True)
 async def a_user_with_a_name_may_be_root(node: Node) -> None:
     """A container with runAsNonRoot whose image names a user without a number is not created; with
     a user in its spec it is."""
@@ -162,6 +164,7 @@ def not_ready(kind: str) -> Any:
     id="runtime-not-ready-later",
     rules=["LIFE-006.1", "LIFE-006.5", "CRI-130.1"],
     needs=[STATUS, FAULTS],
+    alone=True,
 )
 async def no_pod_starts_while_the_runtime_says_that_it_is_not_ready(node: Node) -> None:
     """While RuntimeReady is false no new pod starts, and the ones that run are left alone."""
@@ -181,7 +184,10 @@ async def no_pod_starts_while_the_runtime_says_that_it_is_not_ready(node: Node) 
 
 
 @conformance(
-    id="network-not-ready", rules=["LIFE-006.6", "LIFE-070.4", "CRI-130"], needs=[API, FAULTS]
+    id="network-not-ready",
+    rules=["LIFE-006.6", "LIFE-070.4", "CRI-130"],
+    needs=[API, FAULTS],
+    alone=True,
 )
 async def without_a_network_pods_in_the_host_network_start(node: Node) -> None:
     """While NetworkReady is false a pod in the host network starts; another gets no sandbox, an
@@ -209,7 +215,7 @@ async def without_a_network_pods_in_the_host_network_start(node: Node) -> None:
     )
 
 
-@conformance(id="lists-fail-after-start", rules=["LIFE-038.1"], needs=[API, FAULTS])
+@conformance(id="lists-fail-after-start", rules=["LIFE-038.1"], needs=[API, FAULTS], alone=True)
 async def a_pod_is_not_synced_with_what_was_known_before_its_start(node: Node) -> None:
     """A change of a pod that has just started waits until the kubelet has seen what runs: while
     lists fail, no second sandbox and no second container are made."""

@@ -34,7 +34,7 @@ async def a_pod_that_is_gone_and_cannot_be_stopped_is_tried_at_every_cleanup(nod
     )
 
 
-@conformance(id="same-uid-again", rules=["LIFE-039.6"], needs=[STATUS])
+@conformance(id="same-uid-again", rules=["LIFE-039.6"], needs=[STATUS], alone=True)
 async def a_pod_that_comes_again_while_it_ends_runs_again(node: Node) -> None:
     """A static pod whose manifest is removed, and written again with the same UID while its
     container is being stopped, is made again in the clean-up that finds its end."""

@@ -73,7 +73,10 @@ async def wait_new_runs(node: Node) -> None:
 
 
 @conformance(
-    id="namesake-status", rules=["STAT-002.1", "STAT-024", "LIFE-030"], needs=[API, STATUS]
+    id="namesake-status",
+    rules=["STAT-002.1", "STAT-024", "LIFE-030"],
+    needs=[API, STATUS],
+    alone=True,
 )
 async def the_status_of_a_pod_is_its_own(node: Node) -> None:
     """The second one starts beside the first, with times, counts and containers of its own, and the
@@ -101,7 +104,9 @@ async def the_status_of_a_pod_is_its_own(node: Node) -> None:
     expect(node, not {"Failed", "Succeeded"} & set(phases), "no end", phases)
 
 
-@conformance(id="namesake-requests", rules=["SRC-067", "SRV-020.1"], needs=[API, STATUS])
+@conformance(
+    id="namesake-requests", rules=["SRC-067", "SRV-020.1"], needs=[API, STATUS], alone=True
+)
 async def who_asks_by_name_gets_the_newest(node: Node) -> None:
     """A request for a log by the pod's name is about the second one as soon as it is there, and
     when the first one has ended; its sandbox has a log directory of its own."""
@@ -122,7 +127,10 @@ async def who_asks_by_name_gets_the_newest(node: Node) -> None:
 
 
 @conformance(
-    id="namesake-probes", rules=["PROBE-002", "PROBE-091.1", "PROBE-094"], needs=[API, STATUS, LONG]
+    id="namesake-probes",
+    rules=["PROBE-002", "PROBE-091.1", "PROBE-094"],
+    needs=[API, STATUS, LONG],
+    alone=True,
 )
 async def the_probes_of_a_pod_are_its_own(node: Node) -> None:
     """The second one is probed from its start though the first one still is: it becomes ready by
@@ -149,7 +157,7 @@ async def the_probes_of_a_pod_are_its_own(node: Node) -> None:
     )
 
 
-@conformance(id="namesake-of-refused", rules=["LIFE-225.1"], needs=[API, STATUS])
+@conformance(id="namesake-of-refused", rules=["LIFE-225.1"], needs=[API, STATUS], alone=True)
 async def a_pod_is_not_refused_for_its_namesake(node: Node) -> None:
     """A pod of the name of one that was refused, and deleted by force, is looked at anew, and
     runs."""

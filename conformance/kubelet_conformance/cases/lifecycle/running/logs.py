@@ -26,6 +26,7 @@ WITHIN_S = PERIOD_S + limits.NOTICE_S
     rules=["GC-203.2", "GC-203.3", "GC-203.4", "GC-203.5", "GC-201.1", "GC-201.2", "GC-201.4"],
     needs=[STATUS],
     node_config=SMALL_LOGS,
+    alone=True,
 )
 async def a_big_log_is_rotated_and_older_ones_are_compressed(node: Node) -> None:
     """A log of the maximum size is renamed and reopened, the older one is compressed, and there are
@@ -48,7 +49,11 @@ async def a_big_log_is_rotated_and_older_ones_are_compressed(node: Node) -> None
 
 
 @conformance(
-    id="log-not-reopened", rules=["GC-203.6"], needs=[STATUS, FAULTS], node_config=SMALL_LOGS
+    id="log-not-reopened",
+    rules=["GC-203.6"],
+    needs=[STATUS, FAULTS],
+    node_config=SMALL_LOGS,
+    alone=True,
 )
 async def a_log_that_cannot_be_reopened_keeps_its_name(node: Node) -> None:
     """When the runtime cannot reopen the log, the file gets its name back and is rotated later."""
@@ -69,7 +74,7 @@ async def a_log_that_cannot_be_reopened_keeps_its_name(node: Node) -> None:
     )
 
 
-@conformance(id="log-directory-made", rules=["LIFE-133.8"], needs=[STATUS, FAULTS])
+@conformance(id="log-directory-made", rules=["LIFE-133.8"], needs=[STATUS, FAULTS], alone=True)
 async def a_pod_has_its_log_directory_before_its_sandbox(node: Node) -> None:
     """While RunPodSandbox is under way the log directory of the pod is there already."""
     with node.runtime.on("RunPodSandbox").delays(1):
@@ -93,7 +98,9 @@ async def a_small_log_is_left_alone(node: Node) -> None:
     expect_equal(node, node.machine.log_files("web", "main"), ["0.log"], "log files")
 
 
-@conformance(id="log-size-exact", rules=["GC-202.2"], needs=[STATUS], node_config=SMALL_LOGS)
+@conformance(
+    id="log-size-exact", rules=["GC-202.2"], needs=[STATUS], node_config=SMALL_LOGS, alone=True
+)
 async def a_log_of_exactly_the_maximum_size_is_rotated(node: Node) -> None:
     """A log one byte below containerLogMaxSize stays; with that byte it is rotated."""
     await node.apply_static(pod("web"))
@@ -109,7 +116,9 @@ async def a_log_of_exactly_the_maximum_size_is_rotated(node: Node) -> None:
     )
 
 
-@conformance(id="log-of-the-dead", rules=["GC-202.1"], needs=[STATUS], node_config=SMALL_LOGS)
+@conformance(
+    id="log-of-the-dead", rules=["GC-202.1"], needs=[STATUS], node_config=SMALL_LOGS, alone=True
+)
 async def the_log_of_a_dead_container_is_left_alone(node: Node) -> None:
     """The log of a container that does not run is not rotated, however big it is."""
     await node.apply_static(pod("job", container("main", exits(0)), restartPolicy="Never"))
@@ -120,7 +129,9 @@ async def the_log_of_a_dead_container_is_left_alone(node: Node) -> None:
     expect_equal(node, node.count("ReopenContainerLog"), 0, "reopened logs")
 
 
-@conformance(id="log-missing", rules=["GC-202.3"], needs=[STATUS], node_config=SMALL_LOGS)
+@conformance(
+    id="log-missing", rules=["GC-202.3"], needs=[STATUS], node_config=SMALL_LOGS, alone=True
+)
 async def a_missing_log_is_opened_anew(node: Node) -> None:
     """When the log of a running container is gone the runtime is told to open it again."""
     await node.apply_static(pod("web"))

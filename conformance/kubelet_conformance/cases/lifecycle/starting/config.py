@@ -110,7 +110,7 @@ async def a_container_that_must_not_be_root_is_not_started_as_root(node: Node) -
     expect_equal(node, node.count("CreateContainer", container="main"), 0, "creations of main")
 
 
-@conformance(id="config-resources", rules=["LIFE-139", "LIFE-140"], needs=[STATUS])
+@conformance(id="config-resources", rules=["LIFE-139", "LIFE-140"], needs=[STATUS], alone=True)
 async def requests_and_limits_reach_the_runtime(node: Node) -> None:
     """CPU shares come from the request, CPU quota and memory limit from the limits, and the OOM
     score from the QoS class."""
@@ -138,7 +138,9 @@ async def requests_and_limits_reach_the_runtime(node: Node) -> None:
     expect_equal(node, score, -997, "oom_score_adj of a guaranteed pod")
 
 
-@conformance(id="config-host-namespaces", rules=["LIFE-134", "LIFE-133"], needs=[STATUS])
+@conformance(
+    id="config-host-namespaces", rules=["LIFE-134", "LIFE-133"], needs=[STATUS], alone=True
+)
 async def a_pod_on_the_nodes_namespaces_says_so_to_sandbox_and_container(node: Node) -> None:
     """hostNetwork, hostPID and hostIPC give sandbox and containers the namespace mode NODE, and the
     sandbox no host name."""

@@ -39,7 +39,7 @@ async def variables_see_those_before_them(node: Node) -> None:
     expect_equal(node, list(config.args), ["1-$(C)-$(A)", "$(NONE)"], "arguments")
 
 
-@conformance(id="env-downward", rules=["LIFE-137"], needs=[STATUS])
+@conformance(id="env-downward", rules=["LIFE-137"], needs=[STATUS], alone=True)
 async def a_container_can_be_told_about_its_pod(node: Node) -> None:
     """fieldRef and resourceFieldRef give a container fields of its pod and its own resources as
     variables; CPU is rounded up."""
@@ -217,7 +217,7 @@ async def later_sources_win_and_can_be_referred_to(node: Node) -> None:
     expect_equal(node, chosen, expected, "variables")
 
 
-@conformance(id="env-limits-of-node", rules=["LIFE-137.6"], needs=[API])
+@conformance(id="env-limits-of-node", rules=["LIFE-137.6"], needs=[API], alone=True)
 async def an_unset_limit_reads_as_what_the_node_can_give(node: Node) -> None:
     """A variable for a limit that is not set has the node's allocatable amount; one for a request
     that is not set is 0."""

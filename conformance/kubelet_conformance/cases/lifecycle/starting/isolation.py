@@ -67,7 +67,7 @@ async def a_status_shows_whose_the_process_is_and_which_image_it_runs(node: Node
     expect_equal(node, status.get("user"), user, "user")
 
 
-@conformance(id="runtime-class-handler", rules=["LIFE-146", "CRI-030"], needs=[API])
+@conformance(id="runtime-class-handler", rules=["LIFE-146", "CRI-030"], needs=[API], alone=True)
 async def a_runtime_class_names_the_handler(node: Node) -> None:
     """RunPodSandbox has the handler of the pod's RuntimeClass, and none without a class."""
     await node.api.create_runtime_class("plain", "runc")
@@ -80,7 +80,7 @@ async def a_runtime_class_names_the_handler(node: Node) -> None:
     expect_equal(node, handlers, {"web": "runc", "other": ""}, "runtime handlers")
 
 
-@conformance(id="runtime-class-missing", rules=["LIFE-146"], needs=[API])
+@conformance(id="runtime-class-missing", rules=["LIFE-146"], needs=[API], alone=True)
 async def a_pod_waits_for_its_runtime_class(node: Node) -> None:
     """A pod whose RuntimeClass does not exist gets no sandbox, an event says why, and it is tried
     again."""

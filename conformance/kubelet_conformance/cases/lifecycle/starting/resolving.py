@@ -83,7 +83,7 @@ def mounted_there(node: Node, name: str) -> list[str]:
     return [mount.host_path for mount in mounts if mount.container_path == "/etc/hosts"]
 
 
-@conformance(id="hosts-file", rules=["NODE-204.3", "NODE-209"], needs=[API])
+@conformance(id="hosts-file", rules=["NODE-204.3", "NODE-209"], needs=[API], alone=True)
 async def pods_get_a_hosts_file(node: Node) -> None:
     """The hosts file of a pod has a fixed part, its addresses and its aliases; that of a pod of the
     host network begins with the node's. A container that mounts something at /etc/hosts has that

@@ -33,7 +33,7 @@ def owner(csi_node: dict[str, Any]) -> str:
     return str(owners[0]["uid"]) if owners else ""
 
 
-@conformance(id="csi-node-object", rules=["NODE-216.5"], needs=[Feature.API])
+@conformance(id="csi-node-object", rules=["NODE-216.5"], needs=[Feature.API], alone=True)
 async def a_node_has_a_csi_node(node: Node) -> None:
     """A node without drivers has a CSINode, which its Node owns."""
     csi = await wait_csi_node(node)

@@ -167,7 +167,9 @@ async def a_claim_without_a_pod_is_not_in_the_metrics(node: Node) -> None:
     expect_equal(node, await told_of_claims(node), [], "metrics of the claim")
 
 
-@conformance(id="claim-size", rules=["SRV-030.8"], needs=claims.NEEDS, node_config=OFTEN)
+@conformance(
+    id="claim-size", rules=["SRV-030.8"], needs=claims.NEEDS, node_config=OFTEN, alone=True
+)
 async def a_local_volume_is_as_large_as_its_filesystem(node: Node) -> None:
     """A local volume of a claim is in the summary with the size of the filesystem it is on; one of
     a path of the node is not."""
@@ -183,7 +185,9 @@ async def a_local_volume_is_as_large_as_its_filesystem(node: Node) -> None:
     expect(node, 0 < volume["inodesFree"] <= volume["inodes"], "inodes", volume)
 
 
-@conformance(id="claim-size-path", rules=["SRV-030.8"], needs=claims.NEEDS, node_config=OFTEN)
+@conformance(
+    id="claim-size-path", rules=["SRV-030.8"], needs=claims.NEEDS, node_config=OFTEN, alone=True
+)
 async def a_path_of_the_node_is_not_measured(node: Node) -> None:
     """A volume of a claim that is a path of the node is not in the summary."""
     await claims.bind(node, {"hostPath": {"path": str(claims.data(node))}})

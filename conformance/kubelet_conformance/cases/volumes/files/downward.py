@@ -42,7 +42,7 @@ def projected(*sources: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"projected": {"sources": list(sources), **more}}
 
 
-@conformance(id="volume-downward", rules=["NODE-205.7"], needs=NEEDS)
+@conformance(id="volume-downward", rules=["NODE-205.7"], needs=NEEDS, alone=True)
 async def a_pod_can_read_about_itself(node: Node) -> None:
     """Fields of the metadata become files; labels and annotations lines, sorted and with escapes; a
     single annotation is its plain value."""
@@ -82,7 +82,7 @@ async def changed_labels_reach_the_container(node: Node) -> None:
     expect_equal(node, node.count("CreateContainer", container="main"), 1, "creations of main")
 
 
-@conformance(id="volume-downward-resources", rules=["NODE-205.7"], needs=NEEDS)
+@conformance(id="volume-downward-resources", rules=["NODE-205.7"], needs=NEEDS, alone=True)
 async def resources_are_divided_and_rounded_up(node: Node) -> None:
     """Requests and limits of a container become files, divided and rounded up; an unset limit is
     what the node can give."""

@@ -65,7 +65,9 @@ async def an_object_is_fetched_again_after_a_minute(node: Node) -> None:
     await wait_files(node, "web", {"a": "3"})
 
 
-@conformance(id="objects-cached-ttl", rules=["NODE-207.5"], needs=LONG, node_config=BY_CACHE)
+@conformance(
+    id="objects-cached-ttl", rules=["NODE-207.5"], needs=LONG, node_config=BY_CACHE, alone=True
+)
 async def the_node_says_how_long_an_object_is_fresh(node: Node) -> None:
     """The Node's annotation says after how many seconds an object is fetched again: 300, then 0."""
     await node.run_until(node.api.node_object, within_s=limits.START_S, what="the Node")
@@ -178,7 +180,7 @@ async def an_object_that_nobody_reads_is_not_watched(node: Node) -> None:
     expect(node, asked(node) > before, "it was asked for again", asked(node) - before)
 
 
-@conformance(id="objects-late", rules=["NODE-207.3", "NODE-202.1"], needs=NEEDS)
+@conformance(id="objects-late", rules=["NODE-207.3", "NODE-202.1"], needs=NEEDS, alone=True)
 async def a_read_waits_a_second_for_the_server(node: Node) -> None:
     """A pod whose ConfigMap the server is slow to give does not wait longer than a second: an event
     tells, and the pod starts at a later try."""

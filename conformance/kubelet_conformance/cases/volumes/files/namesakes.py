@@ -35,7 +35,7 @@ def slow(source: dict[str, Any], **spec: Any) -> PodPlan:
     return with_volume(NAME, source, main("main", workload=stubborn()), grace_s=GRACE_S, **spec)
 
 
-@conformance(id="namesake-token", rules=["NODE-207.4"], needs=NEEDS)
+@conformance(id="namesake-token", rules=["NODE-207.4"], needs=NEEDS, alone=True)
 async def a_token_is_of_one_pod_whatever_its_name(node: Node) -> None:
     """The second one gets a token that is bound to it, not that of the first, which still ends."""
     await with_account(node)
@@ -49,7 +49,7 @@ async def a_token_is_of_one_pod_whatever_its_name(node: Node) -> None:
     expect_equal(node, bound, [first, second], "for whom tokens were asked")
 
 
-@conformance(id="namesake-files", rules=["NODE-200.1", "NODE-203.4"], needs=NEEDS)
+@conformance(id="namesake-files", rules=["NODE-200.1", "NODE-203.4"], needs=NEEDS, alone=True)
 async def a_directory_is_of_one_pod_whatever_its_name(node: Node) -> None:
     """The second one has an empty directory of its own, which outlives the end of the first."""
     plan = slow({"emptyDir": {}})
@@ -66,7 +66,7 @@ async def a_directory_is_of_one_pod_whatever_its_name(node: Node) -> None:
     expect(node, node.machine.has_volume_file(NAME, VOLUME, "mine"), "the file is there", places)
 
 
-@conformance(id="namesake-objects", rules=["NODE-207.1"], needs=LONG)
+@conformance(id="namesake-objects", rules=["NODE-207.1"], needs=LONG, alone=True)
 async def the_end_of_a_namesake_ends_no_watch(node: Node) -> None:
     """What the second one reads is watched on when the first one has ended: a change arrives."""
     await node.api.create_object("configmaps", config_map("settings", a="1"))
@@ -79,7 +79,7 @@ async def the_end_of_a_namesake_ends_no_watch(node: Node) -> None:
     expect_equal(node, node.event_count("FailedMount", pod=NAME), 0, "events FailedMount")
 
 
-@conformance(id="namesake-claim", rules=["NODE-215.7"], needs=NEEDS)
+@conformance(id="namesake-claim", rules=["NODE-215.7"], needs=NEEDS, alone=True)
 async def a_namesake_is_another_pod(node: Node) -> None:
     """A volume that is for one pod is not given to the second one while the first one ends; it is
     when that has ended."""

@@ -109,7 +109,7 @@ async def with_a_group_the_token_is_its_own(node: Node) -> None:
         expect_equal(node, owners(node, name, expected), expected, f"owners with fsGroup {group}")
 
 
-@conformance(id="volume-token-of-which-user", rules=["NODE-205.9"], needs=NEEDS)
+@conformance(id="volume-token-of-which-user", rules=["NODE-205.9"], needs=NEEDS, alone=True)
 async def the_user_of_all_containers_owns_the_token(node: Node) -> None:
     """The user of a token is that of the containers, whose own runAsUser counts before the pod's,
     those of init containers, too; where one has another, or none, nobody owns it. Root is a
@@ -177,6 +177,7 @@ async def new_content_has_the_same_owners(node: Node) -> None:
     needs=NEEDS,
     node_config=ON,
     since=SINCE,
+    alone=True,
 )
 async def trust_bundles_are_the_users_too(node: Node) -> None:
     """A trust bundle belongs to the pod's user, and has mode 0600 then, as it has with a group;

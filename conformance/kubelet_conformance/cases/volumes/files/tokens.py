@@ -42,7 +42,7 @@ def claims(text: str) -> dict[str, Any]:
     return dict(payload)
 
 
-@conformance(id="volume-token", rules=["NODE-207.4", "NODE-205.8"], needs=NEEDS)
+@conformance(id="volume-token", rules=["NODE-207.4", "NODE-205.8"], needs=NEEDS, alone=True)
 async def a_pod_gets_a_token_of_its_own(node: Node) -> None:
     """The token of a volume is of the pod's service account, for the audience that was asked for,
     and bound to the pod."""
@@ -135,7 +135,7 @@ async def a_token_is_for_the_user_of_the_pod(node: Node) -> None:
     expect_equal(node, mode(node, "two", "token"), "0o644", "mode of the token of two users")
 
 
-@conformance(id="volume-default-token", rules=["NODE-205.8", "NODE-207.4"], needs=NEEDS)
+@conformance(id="volume-default-token", rules=["NODE-205.8", "NODE-207.4"], needs=NEEDS, alone=True)
 async def an_ordinary_pod_of_a_cluster_starts(node: Node) -> None:
     """A pod that names no volume gets token, namespace and certificate of the cluster from it, and
     runs."""

@@ -67,7 +67,12 @@ def needing(key: str, operator: str, *values: str) -> dict[str, Any]:
 
 
 @conformance(
-    id="trust-bundle-selectors", rules=["NODE-213.1"], needs=NEEDS, node_config=ON, since=SINCE
+    id="trust-bundle-selectors",
+    rules=["NODE-213.1"],
+    needs=NEEDS,
+    node_config=ON,
+    since=SINCE,
+    alone=True,
 )
 async def a_selector_chooses_among_the_bundles_of_a_signer(node: Node) -> None:
     """A source of a signer has the certificates of those of its bundles that the selector selects,
@@ -109,6 +114,7 @@ async def a_selector_chooses_among_the_bundles_of_a_signer(node: Node) -> None:
     needs=LONG,
     node_config=ON,
     since=SINCE,
+    alone=True,
 )
 async def a_bundle_can_be_named(node: Node) -> None:
     """A source that names a bundle has its certificates, and follows it; an optional one may be
@@ -148,6 +154,7 @@ async def a_bundle_can_be_named(node: Node) -> None:
     needs=NEEDS,
     node_config=ON,
     since=SINCE,
+    alone=True,
 )
 async def a_source_without_a_selector_selects_nothing(node: Node) -> None:
     """A source of a signer that has no selector has no certificates, though the signer has bundles:

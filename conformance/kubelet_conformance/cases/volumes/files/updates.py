@@ -166,7 +166,7 @@ async def an_object_is_followed_once_and_not_for_ever(node: Node) -> None:
     expect(node, len(node.api.requests("GET", path)) > before, "it was asked for again")
 
 
-@conformance(id="volume-server-away", rules=["NODE-207.6", "NODE-206.3"], needs=LONG)
+@conformance(id="volume-server-away", rules=["NODE-207.6", "NODE-206.3"], needs=LONG, alone=True)
 async def the_content_outlives_the_server(node: Node) -> None:
     """While the API server is away, volumes keep their files and containers start again."""
     await node.api.create_object("configmaps", config_map("settings", a="1"))

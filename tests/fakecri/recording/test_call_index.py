@@ -9,7 +9,7 @@ import pytest
 from kubecri.v1 import api_pb2 as pb
 
 from fakecri.behaviors.matching import Match, Subject
-from fakecri.recording.call import Call, Kept, Question
+from fakecri.recording.call import Call, Question
 from fakecri.recording.call_index import CallIndex
 from fakecri.recording.questions import Query, query
 from fakecri.recording.recorder import Recorder

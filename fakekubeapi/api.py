@@ -28,7 +28,7 @@ from fakekubeapi.storage.store import Key, Store
 from fakekubeapi.verbs.dispatch import Dispatcher, Response
 from kubeobjects.arguments import arguments_told
 from kubeobjects.schema.messages import schema_of
-from simclock import Clock, Ids, Latency, Rng
+from simclock import Clock, Ids, Latency, Rng, sleep
 from simclock.latency import NO_DELAY
 
 _Events: TypeAlias = AsyncGenerator[dict[str, Any], None]
@@ -378,7 +378,7 @@ async def _copied(
 
 async def _pass_time(delay_s: float) -> None:
     if delay_s:
-        await asyncio.sleep(delay_s)
+        await sleep(delay_s)
 
 
 def _refused(error: StatusError | RecursionError) -> Response:

@@ -11,7 +11,7 @@ from simclock.dice import Ids, Rng, unguessable
 from simclock.latency import Delay, Latency
 from simclock.manual_loop import ManualLoop
 from simclock.python_clocks import python_clocks
-from simclock.virtual_loop import NothingToWaitFor, TimeLimitPassed, VirtualLoop, run_virtual
+from simclock.virtual_loop import NothingToWaitFor, TimeLimitPassed, VirtualLoop, run_virtual, sleep
 
 __all__ = [
     "Clock",
@@ -30,5 +30,6 @@ __all__ = [
     "format_rfc3339",
     "python_clocks",
     "run_virtual",
+    "sleep",
     "unguessable",
 ]

@@ -44,6 +44,11 @@ class Clock(ABC):
         Linux); only the clock of `timewarp` makes use of it."""
         await asyncio.sleep(max(0.0, duration_s))
 
+    def happened(self) -> int | None:
+        """A number that stays the same while nothing runs but the caller, however long it sleeps
+        meanwhile. None: this clock cannot tell."""
+        return None
+
 
 class RealClock(Clock):
     """The machine's clocks."""

@@ -17,6 +17,7 @@ import pytest
 from kubelet_conformance.ci.plugin import CiPlugin
 from kubelet_conformance.harness.runs.case_run import REAL_CLOCK, Outcome
 from kubelet_conformance.harness.runs.choice import EnvironmentProblem
+from kubelet_conformance.harness.runs.garbage import collect_less
 from kubelet_conformance.harness.runs.offered import IN_PROCESS
 from kubelet_conformance.harness.runs.processes import processors
 from kubelet_conformance.registry import Case, SelectionError, select
@@ -137,6 +138,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if session.config.option.collectonly or not items:
         return None
     if run.choice.virtual:
+        if len(items) == len(session.items):
+            collect_less()
         count = min(run.choice.jobs, processors(), len(items))
         if count < 2 or len(items) < len(session.items) or _in_one_process(session.config):
             return None

@@ -29,7 +29,7 @@ from fakecri.rules.on_base import Calls, Programmable
 from fakecri.rules.stream_faults import OpenStream, StreamEnded, StreamFaults
 from fakecri.rules.under_way import CallsUnderWay
 from kubeobjects.arguments import arguments_told
-from simclock import Clock, Delay, Latency
+from simclock import Clock, Delay, Latency, sleep
 from simclock.latency import NO_DELAY
 
 A = TypeVar("A")
@@ -182,16 +182,16 @@ class Instrumented(Asked):
             nonlocal begun
             begun = True
             if delay.before_s:
-                await asyncio.sleep(delay.before_s)
+                await sleep(delay.before_s)
             return await work()
 
         try:
             answer: A = await self.faults.apply(call, proceed)
         except grpc.RpcError:
-            await asyncio.sleep(delay.after_s if begun else sum(delay))
+            await sleep(delay.after_s if begun else sum(delay))
             raise
         if delay.after_s:
-            await asyncio.sleep(delay.after_s)
+            await sleep(delay.after_s)
         return answer
 
     def _delay_of(self, method: str) -> Delay:
@@ -233,7 +233,7 @@ class Instrumented(Asked):
 
         async def start() -> Message:
             if latency_s := sum(self._delay_of(call.method)):
-                await asyncio.sleep(latency_s)
+                await sleep(latency_s)
             return request
 
         self._under_way.held_streams[stream] = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from fakekubeapi.errors import StatusError, bad_request, no_such_kind
@@ -48,6 +49,7 @@ class Route:
         return Key(self.resource.qualified, self.namespace or "", self.name)
 
 
+@lru_cache(maxsize=512)  # a kubelet asks for the same paths again and again
 def parse_route(method: str, path: str, schema: Schema | None = None) -> Route:
     """The route of a request; `schema`: the types that are served, None: those of the default
     minor. Raises: StatusError 404 for an unknown path, 405 for a method that it does not take, 400

@@ -20,7 +20,7 @@ from fakekubeapi.storage.feeds import EVERYTHING, Place
 from fakekubeapi.storage.selectors import Predicate
 from fakekubeapi.storage.store import Change, Store
 from kubeobjects.schema.messages import Message
-from simclock import Latency
+from simclock import Latency, sleep
 
 Event = dict[str, Any]
 FRESH_WITHIN_S: Final = 3.0
@@ -74,12 +74,9 @@ async def watch_events(
     if options.initial_events and not await reached(store, revision):
         yield {"type": "ERROR", "object": too_large_version(revision, store.revision).body()}
         return
-    if revision == 0 or options.initial_events:
-        revision = store.revision
-        for obj in list(_selected(store, options)):
-            yield {"type": "ADDED", "object": obj}
-        if options.initial_events and options.bookmarks:
-            yield _bookmark(options, revision, {INITIAL_EVENTS_END: "true"})
+    revision, first = _begin(store, options, revision)
+    for event in first:
+        yield event
     # With a latency each watch takes its time over each change, whatever it is about.
     place = options.place if latency is None else EVERYTHING
     try:
@@ -99,9 +96,9 @@ async def watch_events(
             for change in changes:
                 if not connected():
                     break
-                event = _event_of(change, options)
-                if event is not None:
-                    yield event
+                change_event = _event_of(change, options)
+                if change_event is not None:
+                    yield change_event
             idle = feed.is_empty and connected()
             if idle:
                 mark_at = _mark_at(options, loop.time())
@@ -112,9 +109,20 @@ async def watch_events(
                         return
                     continue
             if idle and latency is not None:
-                await asyncio.sleep(sum(latency.of(EVENT)))
+                await sleep(sum(latency.of(EVENT)))
     finally:
         store.unfollow(feed)
+
+
+def _begin(store: Store, options: WatchOptions, revision: int) -> tuple[int, list[Event]]:
+    """After which revision the watch follows, and what it tells first: what there is, if it asks
+    for that."""
+    if revision and not options.initial_events:
+        return revision, []
+    events: list[Event] = [{"type": "ADDED", "object": obj} for obj in _selected(store, options)]
+    if options.initial_events and options.bookmarks:
+        events.append(_bookmark(options, store.revision, {INITIAL_EVENTS_END: "true"}))
+    return store.revision, events
 
 
 async def reached(store: Store, revision: int) -> bool:

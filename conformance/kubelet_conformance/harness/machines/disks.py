@@ -58,7 +58,7 @@ class OwnDisk:
         for number in range(os.statvfs(self._root).f_favail - free):
             (place / str(number)).touch()
 
-    def follow(self) -> None:
+    def follow(self, happened: int | None = None) -> None:
         """Nothing to do: a real file system follows by itself."""
 
 
@@ -70,6 +70,7 @@ class FollowedDisk:
         self._machine = machine
         self._root = root
         self._left: dict[str, tuple[int, int]] = {}  # what is left -> wanted, and used then
+        self._last: tuple[int | None, tuple[int, int]] = None, (0, 0)
 
     def leave(self, free_bytes: int) -> None:
         """Leave so many bytes free now."""
@@ -81,11 +82,14 @@ class FollowedDisk:
         self._left["inodes"] = free, self._used()[1]
         self.follow()
 
-    def follow(self) -> None:
-        """Subtract what has been written since, and add what has been removed."""
+    def follow(self, happened: int | None = None) -> None:
+        """Subtract what has been written since, and add what has been removed. `happened`: the
+        files are those of the last time if this is (`Clock.happened`)."""
         if not self._left:
             return
-        used_bytes, used_inodes = self._used()
+        if happened is None or happened != self._last[0]:
+            self._last = happened, self._used()
+        used_bytes, used_inodes = self._last[1]
         if "bytes" in self._left:
             free, before = self._left["bytes"]
             leave_disk(self._machine, NODE, free + before - used_bytes)

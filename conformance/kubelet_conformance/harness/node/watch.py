@@ -85,7 +85,7 @@ class Watch:
         while (left_s := end_s - self.now_s) > ROUNDING_S:
             await self._pass(min(tick_s, left_s))
             if self._activity.wants_look(self.now_s) or end_s - self.now_s <= ROUNDING_S:
-                await self.snapshots.refresh()
+                await self.snapshots.look()
 
     @property
     def settled_s(self) -> float:
@@ -114,9 +114,9 @@ class Watch:
             await self._pass(max(pace.tick_s, min(1.0, within_s / 300)))
             looked = self._activity.wants_look(self.now_s) or self.snapshots.asked
             if looked:
-                await self.snapshots.refresh()
+                await self.snapshots.look()
         if not looked:
-            await self.snapshots.refresh()
+            await self.snapshots.look()
 
     async def pause(self) -> None:
         """Let one tick pass (a tenth of a second)."""
@@ -130,7 +130,7 @@ class Watch:
         """Let time pass; the disk under the kubelet follows its node."""
         await self._parts.clock.sleep(duration_s, slack_s=self._parts.pace.late_s)
         if self._parts.machine.disk is not None:
-            self._parts.machine.disk.follow()
+            self._parts.machine.disk.follow(self._parts.clock.happened())
 
     # --- reports --------------------------------------------------------------------------
 

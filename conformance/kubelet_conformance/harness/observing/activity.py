@@ -36,6 +36,8 @@ class Activity:
 
     def wants_look(self, now_s: float) -> bool:
         """Whether to look at the kubelet now; the caller does so if it is."""
+        if not self._quiet_s:
+            return True
         activity = (self._runtime.activity(), self._api.revision if self._api is not None else 0)
         if activity != self._seen:
             self._seen = activity

@@ -68,7 +68,7 @@ class Result:
     real_s: float = 0.0
     """Seconds of wall time, set-up and clean-up included."""
     trace: tuple[str, ...] = ()
-    """The recorded calls, one line each."""
+    """The recorded calls, one line each, where what happened is kept."""
     log: tuple[str, ...] = ()
     """Of a case that did not pass: what the kubelet's log says of its pods, and the end of it."""
     record: Trace | None = None
@@ -149,11 +149,13 @@ async def _run_body(case: Case, parts: Parts, traces: Traces) -> Result:
             outcome, detail = Outcome.INCONCLUSIVE, f"the machine was overloaded: {why}\n{detail}"
     if node is None:
         return Result(case, outcome, detail, breach, log=kept(parts.kubelet.log_lines(), ()))
-    result = Result(case, outcome, detail, breach, case_s=node.now_s, trace=tuple(node.trace()))
+    result = Result(case, outcome, detail, breach, case_s=node.now_s)
     if outcome is not Outcome.PASSED:
         result = replace(result, log=node.kept_log())
     keeps_record = traces == "all" or (traces == "failed" and outcome is not Outcome.PASSED)
-    return replace(result, record=node.record()) if keeps_record else result
+    if not keeps_record:
+        return result
+    return replace(result, trace=tuple(node.trace()), record=node.record())
 
 
 def _judge(problem: Exception, node: Node | None) -> tuple[Outcome, str]:

@@ -1,6 +1,7 @@
 """How often a wait looks at the kubelet."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -44,6 +45,21 @@ async def looks_in_a_minute(pace: Pace) -> int:
     return kubelet.looks
 
 
+@pytest.fixture
+async def at_work() -> AsyncIterator[None]:
+    """Something runs between any two ticks, of which nothing is seen."""
+
+    loop = asyncio.get_running_loop()
+
+    def work() -> None:
+        timers.append(loop.call_later(0.03, work))
+
+    timers: list[asyncio.TimerHandle] = []
+    work()
+    yield
+    timers[-1].cancel()
+
+
 async def looks_in_a_minutes_wait(pace: Pace, *, asks: bool) -> int:
     """The looks of a wait for the end of a minute. `asks`: its condition asks for a pod, too."""
     kubelet = Kubelet()
@@ -55,12 +71,14 @@ async def looks_in_a_minutes_wait(pace: Pace, *, asks: bool) -> int:
 
 
 @pytest.mark.virtual_time
+@pytest.mark.usefixtures("at_work")
 async def test_while_time_passes_a_quiet_kubelet_is_looked_at_seldom_in_jumping_time() -> None:
     assert 595 <= await looks_in_a_minute(VIRTUAL) <= 601
     assert 60 <= await looks_in_a_minute(JUMPING) <= 75
 
 
 @pytest.mark.virtual_time
+@pytest.mark.usefixtures("at_work")
 async def test_a_wait_looks_at_a_quiet_kubelet_when_its_condition_asks_for_pods() -> None:
     assert await looks_in_a_minutes_wait(JUMPING, asks=True) >= 290, "at each tick, of 0.2 s"
     assert 55 <= await looks_in_a_minutes_wait(JUMPING, asks=False) <= 75
@@ -68,6 +86,7 @@ async def test_a_wait_looks_at_a_quiet_kubelet_when_its_condition_asks_for_pods(
 
 
 @pytest.mark.virtual_time
+@pytest.mark.usefixtures("at_work")
 async def test_after_a_wait_what_was_seen_is_new() -> None:
     """Even if the condition became true between two looks at a quiet kubelet."""
     kubelet = Kubelet()
@@ -81,6 +100,12 @@ async def test_after_a_wait_what_was_seen_is_new() -> None:
 
     await watch.run_until(condition, within_s=31)
     assert kubelet.looks == looks + 1
+
+
+@pytest.mark.virtual_time
+async def test_in_virtual_time_nobody_looks_where_nothing_has_run() -> None:
+    assert await looks_in_a_minute(VIRTUAL) == 1
+    assert await looks_in_a_minutes_wait(VIRTUAL, asks=True) == 1
 
 
 def test_in_jumping_time_ticks_wait_for_what_the_time_jumps_to_anyway() -> None:

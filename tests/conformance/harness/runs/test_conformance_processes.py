@@ -28,7 +28,7 @@ def told(result: Result) -> tuple[object, ...]:
 
 
 def test_the_results_are_those_of_one_process_and_know_their_places() -> None:
-    cases, choice = some_cases(), Choice()
+    cases, choice = some_cases(), Choice(traces="all")
     here = [told(run_virtual_case(case, choice)) for case in cases]
     found = dict(run_virtual_cases([(case, choice) for case in cases], 2))
     assert [told(found[place]) for place in range(len(cases))] == here

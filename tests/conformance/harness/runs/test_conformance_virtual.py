@@ -12,7 +12,7 @@ from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.harness.runs.virtual import run_virtual_case
 from kubelet_conformance.registry import load_cases
 case = next(c for c in load_cases() if c.id == sys.argv[1])
-result = run_virtual_case(case, Choice(seed=int(sys.argv[2]), latency=1))
+result = run_virtual_case(case, Choice(seed=int(sys.argv[2]), latency=1, traces="all"))
 print(result.outcome.value)
 print("\\n".join(result.trace))
 """

@@ -30,7 +30,7 @@ def tells_arguments(*also: str) -> Callable[[F], F]:
     def told(function: F) -> F:
         parameters = _parameters(function)
         of_object = parameters[:1] == ("self",)
-        takes = dict.fromkeys([*parameters[of_object:], *also])
+        takes = dict.fromkeys([*parameters[of_object:], *also]).keys()
 
         takes_all = function.__code__.co_flags & CO_VARKEYWORDS  # then Python refuses none
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -88,23 +87,45 @@ class Complaints:
 
     def over(self, key: str) -> None:
         """It worked: the end of the trouble is logged, unless it failed only once before."""
-        trouble = self._troubles.pop(key, None) if self._troubles else None
+        if not self._troubles:
+            return
+        trouble = self._troubles.pop(key, None)
         if trouble is not None and trouble.times > 1:
             self._log.info("%s: no longer, after %s", trouble.what, self._so_far(trouble))
 
-    @contextmanager
-    def guarded(self, what: str, *expected: type[Exception], key: str = "") -> Iterator[None]:
-        """What fails inside is told as `failed` does, and goes no further; else it is over."""
-        try:
-            yield
-        except Exception as error:
-            self.failed(what, error, *expected, key=key)
-        else:
-            self.over(key or what)
+    def guarded(self, what: str, *expected: type[Exception], key: str = "") -> Guard:
+        """For a block, or for one after the other: what fails inside is told as `failed` does, and
+        goes no further; else it is over."""
+        return Guard(self, what, expected, key)
 
     def _so_far(self, trouble: _Trouble) -> str:
         lasted_s = round(self._clock.monotonic_s() - trouble.since_s)
         return f"{trouble.times} times in {format_duration(lasted_s)}"
+
+
+class Guard:
+    """As `Complaints.guarded` says."""
+
+    __slots__ = ("_complaints", "_expected", "_key", "_what")
+
+    def __init__(
+        self, complaints: Complaints, what: str, expected: tuple[type[Exception], ...], key: str
+    ) -> None:
+        self._complaints = complaints
+        self._what = what
+        self._expected = expected
+        self._key = key
+
+    def __enter__(self) -> None:
+        """Nothing is to be prepared."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if error is None:
+            self._complaints.over(self._key or self._what)
+        elif isinstance(error, Exception):
+            self._complaints.failed(self._what, error, *self._expected, key=self._key)
+            return True
+        return False
 
 
 async def end_tasks(tasks: Iterable[asyncio.Task[Any]]) -> None:

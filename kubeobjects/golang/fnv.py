@@ -11,8 +11,13 @@ _FNV_128: Final = (0x6C62272E07BB014262B821756295C58D, 0x00000000010000000000000
 def _fnv1a(data: bytes, parameters: tuple[int, int, int]) -> int:
     value, prime, bits = parameters
     mask = (1 << bits) - 1
-    for byte in data:
-        value = ((value ^ byte) * prime) & mask
+    rest = len(data) % 4
+    fours = iter(data[: len(data) - rest])
+    for a, b, c, d in zip(fours, fours, fours, fours, strict=True):
+        # Higher bits never change lower ones, so those beyond the hash may wait to be cut off.
+        value = ((((value ^ a) * prime ^ b) * prime ^ c) * prime ^ d) * prime & mask
+    for byte in data[len(data) - rest :]:
+        value = (value ^ byte) * prime & mask
     return value
 
 

@@ -31,6 +31,7 @@ _MANTISSA_DIGITS: Final = 9  # are enough to tell all 32 bit floats apart
 _LEAST_POWER: Final = -149
 _GREATEST: Final = (2**_MANTISSA_BITS - 1) * 2**104
 _FAR: Final = 400  # no 32 bit float has that many powers of ten or two, up or down
+_ESCAPED: Final = re.compile(r'["\\]')  # of what can be printed
 _ESCAPES: Final = {
     '"': '\\"',
     "\\": "\\\\",
@@ -158,6 +159,8 @@ def quoted(text: str) -> str:
     >>> print(quoted('a"b\x00\u200b'))
     "a\"b\x00\u200b"
     """
+    if text.isprintable() and not _ESCAPED.search(text):
+        return f'"{text}"'
     return '"' + "".join(map(_escaped, text)) + '"'
 
 

@@ -28,6 +28,9 @@ class Allocations(Protocol):
     def allocated(self, pod: Pod) -> Pod:
         """The pod with its allocated resources; the same object if nothing differs."""
 
+    def all_allocated(self, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
+        """All of these; the same object while nothing changes."""
+
     def allocate(self, pod: Pod) -> None:
         """Remember the resources `pod` names as allocated to it."""
 
@@ -47,8 +50,8 @@ class PodAdmission:
         self._one_at_a_time = asyncio.Lock()
 
     def allocated_pods(self) -> tuple[Pod, ...]:
-        """The active pods, with what they were allocated."""
-        return tuple(map(self._allocations.allocated, self._active_pods()))
+        """The active pods, with what they were allocated; the same object while nothing changes."""
+        return self._allocations.all_allocated(self._active_pods())
 
     async def add(self, pod: Pod) -> Refusal | None:
         """None: the pod may run, and what it asks for is allocated to it."""
@@ -68,5 +71,6 @@ class PodAdmission:
             return refusal
 
     async def _ask(self, pod: Pod, operation: Operation) -> Refusal | None:
-        other_pods = tuple(other for other in self.allocated_pods() if uid(other) != uid(pod))
+        own_uid = uid(pod)
+        other_pods = tuple(other for other in self.allocated_pods() if uid(other) != own_uid)
         return await admit(PodAdmitAttributes(pod, other_pods, operation), self._handlers)

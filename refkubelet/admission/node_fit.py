@@ -155,8 +155,11 @@ def _compares(value: str | None, wanted: Iterable[str], *, greater: bool) -> boo
 
 def ports_are_free(pod: Pod, active: Iterable[Pod]) -> bool:
     """No other active pod has one of the pod's host ports, on the same address or on all."""
+    wanted = tuple(host_ports(pod))
+    if not wanted:
+        return True
     busy = [port for other in active for port in host_ports(other)]
-    return not any(_collide(port, used) for port in host_ports(pod) for used in busy)
+    return not any(_collide(port, used) for port in wanted for used in busy)
 
 
 def host_ports(pod: Pod) -> Iterator[HostPort]:

@@ -105,6 +105,8 @@ class ResizeConditions:
 
     def keep_only(self, pod_uids: Collection[str]) -> None:
         """Forget all pods but these."""
+        if not self._pods:
+            return
         for pod_uid in [u for u in self._pods if u not in pod_uids]:
             del self._pods[pod_uid]
 

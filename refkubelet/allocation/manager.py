@@ -80,6 +80,7 @@ class AllocationManager:
         self.pod_level_resizes = deps.pod_level_resizes
         self._pending: list[str] = []
         self._answers: dict[str, tuple[Pod, PodResources, Pod]] = {}
+        self._all: tuple[tuple[Pod, ...], int, tuple[Pod, ...]] | None = None
         self._due_s = deps.clock.monotonic_s() + FIRST_RETRY_S
         self._waiting = asyncio.Event()
 
@@ -88,15 +89,23 @@ class AllocationManager:
     def allocated(self, pod: Pod) -> Pod:
         """The pod with its allocated resources; the same object if none are allocated, or if they
         equal the spec's."""
-        allocation = self._state.pod(uid(pod))
+        pod_uid = uid(pod)
+        allocation = self._state.pod(pod_uid)
         if allocation is None:
             return pod
-        last = self._answers.get(uid(pod))
+        last = self._answers.get(pod_uid)
         if last is not None and last[0] is pod and last[1] is allocation:
             return last[2]
         answer = with_resources_of(pod, allocation, pod_level=self.pod_level_resizes)
-        self._answers[uid(pod)] = (pod, allocation, answer)
+        self._answers[pod_uid] = (pod, allocation, answer)
         return answer
+
+    def all_allocated(self, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
+        """These pods as of `allocated`; the same object while nothing changes."""
+        version = self._state.version
+        if self._all is None or self._all[0] is not pods or self._all[1] != version:
+            self._all = (pods, version, tuple(map(self.allocated, pods)))
+        return self._all[2]
 
     def allocate(self, pod: Pod) -> None:
         """Allocate the resources of the pod's spec."""

@@ -57,6 +57,8 @@ class ResourceState:
         self._texts: dict[str, str] = {}  # of pods, by UID; none of those that have changed
         self._written = self._data()
         self._outdated = False  # the file lacks a change
+        self.version = 0
+        """Another one after each change."""
         self._saving: asyncio.Future[None] | None = None
 
     def pod(self, pod_uid: str) -> PodResources | None:
@@ -96,9 +98,11 @@ class ResourceState:
         self._pods[pod_uid] = resources
         self._texts.pop(pod_uid, None)
         self._outdated = True
+        self.version += 1
 
     def remove(self, pod_uid: str) -> None:
         """Forget the pod; the next write drops it from the file."""
+        self.version += 1
         for by_uid in (self._pods, self._containers, self._texts):
             by_uid.pop(pod_uid, None)
 

@@ -28,12 +28,12 @@ def number(value: int) -> int:
     >>> number(2**64 - 1) == MOST, number(-1), number(7)
     (True, 0, 7)
     """
-    return max(0, min(value, MOST))
+    return value if 0 <= value <= MOST else MOST if value > 0 else 0
 
 
 def tries(value: int) -> int:
     """A count of attempts or restarts, from 0 to `MOST_TRIES`."""
-    return max(0, min(value, MOST_TRIES))
+    return value if 0 <= value <= MOST_TRIES else MOST_TRIES if value > 0 else 0
 
 
 def counted(text: str | None, default: int) -> int:
@@ -69,7 +69,7 @@ def text(value: str, most_bytes: int = TEXT_BYTES) -> str:
 
 def name(value: str) -> str:
     """A short text, cut like any other: one of a reason, a version, a user."""
-    return text(value, NAME_BYTES)
+    return value if len(value) * 4 <= NAME_BYTES else text(value, NAME_BYTES)
 
 
 def whole(value: str, most_bytes: int = NAME_BYTES) -> str:

@@ -296,19 +296,27 @@ class CriClient:
         return self._call_until(method, request, deadline_s or self.request_timeout_s)
 
     async def _call_until(self, method: str, request: Message, deadline_s: float | None) -> Message:
-        with self.operations.of(method):
-            try:
-                return await self.target.call(method, request, timeout_s=deadline_s)
-            except grpc.RpcError as error:
-                raise call_error(method, error) from None
+        began_s = self.operations.began_s()
+        try:
+            return await self.target.call(method, request, timeout_s=deadline_s)
+        except grpc.RpcError as error:
+            raise self._failed(method, error) from None
+        finally:
+            self.operations.ended(method, began_s)
 
     async def _call_bytes(self, method: str, request: Message) -> bytes:
         """The answer as bytes, with the request timeout."""
-        with self.operations.of(method):
-            try:
-                return await self._bytes(method, request, timeout_s=self.request_timeout_s)
-            except grpc.RpcError as error:
-                raise call_error(method, error) from None
+        began_s = self.operations.began_s()
+        try:
+            return await self._bytes(method, request, timeout_s=self.request_timeout_s)
+        except grpc.RpcError as error:
+            raise self._failed(method, error) from None
+        finally:
+            self.operations.ended(method, began_s)
+
+    def _failed(self, method: str, error: grpc.RpcError) -> CriCallError:
+        self.operations.failed(method)
+        return call_error(method, error)
 
     async def _as_bytes(self, method: str, request: Message, *, timeout_s: float | None) -> bytes:
         answer = await self.target.call(method, request, timeout_s=timeout_s)

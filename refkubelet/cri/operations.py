@@ -6,11 +6,12 @@ Upstream: pkg/kubelet/kuberuntime/instrumented_services.go.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
 from refkubelet.cri.target import CriCallError
+from refkubelet.telemetry.metrics import Durations
 from refkubelet.telemetry.runtime_metrics import OperationMetrics
 from simclock import Clock
 
@@ -35,21 +36,29 @@ class Operations:
     def __init__(self, metrics: OperationMetrics, clock: Clock) -> None:
         self._metrics = metrics
         self._clock = clock
-        self._names: dict[str, str] = {}
+        self._durations: dict[str, Durations] = {}
+        self.began_s: Callable[[], float] = clock.monotonic_s
+        """When a call begins, for `ended`."""
+
+    def ended(self, method: str, began_s: float) -> None:
+        """A call that began then has ended, however."""
+        durations = self._durations.get(method)
+        if durations is None:
+            durations = self._metrics.duration.of(operation(method))
+            self._durations[method] = durations
+        durations.add(self._clock.monotonic_s() - began_s)
 
     @contextmanager
     def of(self, method: str) -> Iterator[None]:
         """One call. It has failed if the block raises `CriCallError`."""
-        name, metrics = self._name(method), self._metrics
-        began_s = self._clock.monotonic_s()
+        began_s = self.began_s()
         try:
             yield
         except CriCallError:
-            metrics.errors.inc(name)
+            self.failed(method)
             raise
         finally:
-            metrics.total.inc(name)
-            metrics.duration.observe(self._clock.monotonic_s() - began_s, name)
+            self.ended(method, began_s)
 
     @contextmanager
     def of_sandbox(self, handler: str) -> Iterator[None]:
@@ -62,14 +71,8 @@ class Operations:
                 raise
 
     def failed(self, method: str) -> None:
-        """An answer that had arrived was of no use."""
-        self._metrics.errors.inc(self._name(method))
-
-    def _name(self, method: str) -> str:
-        name = self._names.get(method)
-        if name is None:
-            name = self._names[method] = operation(method)
-        return name
+        """A call failed, or an answer that had arrived was of no use."""
+        self._metrics.errors.inc(operation(method))
 
 
 class NotCounted(Operations):
@@ -77,10 +80,10 @@ class NotCounted(Operations):
 
     def __init__(self) -> None:
         """Takes no metrics: there are none to write to."""
+        self.began_s = lambda: 0.0
 
-    @contextmanager
-    def of(self, method: str) -> Iterator[None]:
-        yield
+    def ended(self, method: str, began_s: float) -> None:
+        """Nothing is counted."""
 
     @contextmanager
     def of_sandbox(self, handler: str) -> Iterator[None]:

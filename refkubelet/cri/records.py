@@ -7,10 +7,12 @@ records only. Units: instants in nanoseconds since 1970 (0 = never), as on the w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from refkubelet.model.by_identity import by_identity
 
@@ -42,8 +44,7 @@ class NetworkMode(Enum):
     NODE = "node"
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeResources:
+class RuntimeResources(Struct, frozen=True):
     """What the runtime says a container has; None: nothing, or no limit."""
 
     cpu_request_millicores: int | None = None
@@ -55,8 +56,7 @@ class RuntimeResources:
         return replace(self, memory_request_bytes=amount)
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeUser:
+class RuntimeUser(Struct, frozen=True):
     """Whose the first process of a container is (CRI-084)."""
 
     uid: int
@@ -64,8 +64,7 @@ class RuntimeUser:
     supplemental_groups: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerRecord:
+class ContainerRecord(Struct, frozen=True):
     """One container as ContainerStatus describes it (kubelet: container.Status)."""
 
     id: str  # the runtime's
@@ -93,8 +92,7 @@ class ContainerRecord:
     user: RuntimeUser | None = None  # None: the runtime does not tell
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxRecord:
+class SandboxRecord(Struct, frozen=True):
     """One pod sandbox as PodSandboxStatus describes it."""
 
     id: str  # the runtime's
@@ -108,8 +106,7 @@ class SandboxRecord:
     annotations: Mapping[str, str] = field(default_factory=_empty)  # as the kubelet gave them
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimePodStatus:
+class RuntimePodStatus(Struct, frozen=True):
     """Everything the runtime knows about one pod (kubelet: container.PodStatus).
 
     `sandboxes` and `containers` are sorted newest first: by created_at descending, then id
@@ -143,8 +140,7 @@ def _by_name(status: RuntimePodStatus) -> dict[str, tuple[ContainerRecord, ...]]
     return {name: tuple(records) for name, records in names.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class ListedContainer:
+class ListedContainer(Struct, frozen=True):
     """One row of ListContainers: enough for the PLEG and for killing, without a status call."""
 
     id: str  # the runtime's
@@ -160,8 +156,7 @@ class ListedContainer:
     annotations: Mapping[str, str] = field(default_factory=_empty)  # as the kubelet gave them
 
 
-@dataclass(frozen=True, slots=True)
-class ListedSandbox:
+class ListedSandbox(Struct, frozen=True):
     """One row of ListPodSandbox."""
 
     id: str
@@ -172,8 +167,7 @@ class ListedSandbox:
     annotations: Mapping[str, str] = field(default_factory=_empty)
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimePod:
+class RuntimePod(Struct, frozen=True):
     """A pod as the runtime's lists show it (kubelet: container.Pod), grouped by the UID label."""
 
     uid: str
@@ -186,8 +180,7 @@ class RuntimePod:
         return tuple(c for c in self.containers if c.state is state)
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeVersion:
+class RuntimeVersion(Struct, frozen=True):
     """The answer of Version (CRI-002)."""
 
     version: str
@@ -196,8 +189,7 @@ class RuntimeVersion:
     runtime_api_version: str
 
 
-@dataclass(frozen=True, slots=True)
-class HandlerFeatures:
+class HandlerFeatures(Struct, frozen=True):
     """What one of the runtime's handlers can do (CRI-132)."""
 
     recursive_read_only_mounts: bool = False
@@ -207,16 +199,14 @@ class HandlerFeatures:
 IDS_PER_POD: Final = 65_536
 
 
-@dataclass(frozen=True, slots=True)
-class UserNamespace:
+class UserNamespace(Struct, frozen=True):
     """User and group ids of one pod: id 0 inside is `first` outside, and so on."""
 
     first: int
     length: int = IDS_PER_POD
 
 
-@dataclass(frozen=True, slots=True)
-class PodRuntime:
+class PodRuntime(Struct, frozen=True):
     """`handler`: of RunPodSandbox, "" is the runtime's default. `users`: the pod's own user and
     group ids, None for the node's. `recursive_read_only`: whether the handler can do that."""
 
@@ -232,8 +222,7 @@ class PodRuntimeError(Exception):
     """The pod cannot have the runtime that it asks for; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeConditions:
+class RuntimeConditions(Struct, frozen=True):
     """The answer of Status: the two conditions that matter (CRI-130), False when absent; the
     handlers by name, none where the runtime does not tell (CRI-132). `strict_groups`: the runtime
     knows supplementalGroupsPolicy (LIFE-224)."""
@@ -269,8 +258,7 @@ def _condition(kind: str, status: RuntimeConditions) -> str:
     return f"{kind}Ready={str(ready).lower()} reason:{reason} message:{message}"
 
 
-@dataclass(frozen=True, slots=True)
-class ImageRecord:
+class ImageRecord(Struct, frozen=True):
     """An image as ImageStatus or ListImages shows it (CRI-093). `uid` is the image's user, if
     numeric; `username` its name otherwise; both absent means root."""
 
@@ -283,8 +271,7 @@ class ImageRecord:
     pinned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ExecResult:
+class ExecResult(Struct, frozen=True):
     """What ExecSync answered (CRI-111)."""
 
     exit_code: int

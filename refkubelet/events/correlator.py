@@ -11,8 +11,11 @@ Upstream: client-go tools/record/events_cache.go: EventAggregate, eventObserve, 
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from refkubelet.events.recorder import EventType
 from refkubelet.model.token_bucket import TokenBucket
@@ -27,8 +30,7 @@ SPAM_REFILL_S: Final = 300.0
 COMBINED_PREFIX: Final = "(combined from similar events): "
 
 
-@dataclass(frozen=True, slots=True)
-class InvolvedObject:
+class InvolvedObject(Struct, frozen=True):
     """What an event is about."""
 
     kind: str
@@ -52,8 +54,7 @@ class InvolvedObject:
         return {name: value for name, value in reference.items() if value}
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedEvent:
+class RecordedEvent(Struct, frozen=True):
     """One event as it was last written."""
 
     name: str

@@ -8,6 +8,7 @@ awake. How it works: a task wakes up every 5 s; what it comes later than that wa
 
 from __future__ import annotations
 
+import math
 from typing import Final, Protocol
 
 from simclock import Clock
@@ -29,24 +30,22 @@ class AwakeTime:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lost_s = 0.0
-        self._beat_due_s: float | None = None
+        self._on_time_s = math.inf  # a beat after that moment is late
 
     def monotonic_s(self) -> float:
         """Seconds since some moment, without those that were lost; also right when the process has
         just woken up and `run` has not had its turn yet."""
-        return self._clock.monotonic_s() - self._lost_s - self._late_s()
-
-    def _late_s(self) -> float:
-        if self._beat_due_s is None:
-            return 0.0
-        return max(0.0, self._clock.monotonic_s() - self._beat_due_s - LATE_S)
+        now_s = self._clock.monotonic_s()
+        if now_s <= self._on_time_s:
+            return now_s - self._lost_s
+        return self._on_time_s - self._lost_s
 
     async def run(self) -> None:
         """Beat until cancelled."""
         try:
             while True:
-                self._beat_due_s = self._clock.monotonic_s() + BEAT_S
+                self._on_time_s = self._clock.monotonic_s() + BEAT_S + LATE_S
                 await self._clock.sleep(BEAT_S)
-                self._lost_s += self._late_s()
+                self._lost_s += max(0.0, self._clock.monotonic_s() - self._on_time_s)
         finally:
-            self._beat_due_s = None
+            self._on_time_s = math.inf

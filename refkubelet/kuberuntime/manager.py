@@ -7,7 +7,8 @@ Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 from lightkube.models.core_v1 import ResourceRequirements
 from msgspec.structs import replace
@@ -65,10 +66,10 @@ class RuntimeManager:
             complaints=Complaints(log, deps.clock),
         )
 
-    async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:
+    def get_pods(self, *, all_states: bool) -> Coroutine[Any, Any, tuple[RuntimePod, ...]]:
         """The pods in the runtime's lists, grouped by the UID label, oldest first; `all_states`
         False: only READY sandboxes and RUNNING containers. Raises `CriCallError`."""
-        return await self._reader.pods(all_states=all_states)
+        return self._reader.pods(all_states=all_states)
 
     async def get_pod(self, uid: str) -> RuntimePod | None:
         """One pod, from lists filtered by its UID; None: the runtime has nothing of it. Raises

@@ -8,7 +8,6 @@ kuberuntime/helpers.go in pkg/kubelet.
 
 from __future__ import annotations
 
-from posixpath import join
 from typing import Final
 
 MAX_NAME_BYTES: Final = 255  # of one part of a path
@@ -31,7 +30,9 @@ def safe_join(root: str, *names: str) -> str:
         if why is not None:
             name_part = name if len(name) <= MAX_NAME_BYTES else f"{name[:MAX_NAME_BYTES]}..."
             raise UnsafeNameError(f"{name_part!r} cannot be part of a path: {why}")
-    return join(root, *names)
+    if not root or root.endswith("/"):
+        return root + "/".join(names)
+    return "/".join((root, *names))
 
 
 def safe_path(root: str, path: str) -> str:
@@ -57,6 +58,8 @@ def name_problem(name: str) -> str | None:
         return "it must not be '', '.' or '..'"
     if "/" in name or "\0" in name:
         return "it must not contain '/' or a zero byte"
+    if len(name) <= MAX_NAME_BYTES // 4:  # no character has more than four bytes
+        return None
     if len(name.encode(errors="surrogateescape")) > MAX_NAME_BYTES:
         return f"it must not have more than {MAX_NAME_BYTES} bytes"
     return None

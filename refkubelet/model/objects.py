@@ -83,8 +83,12 @@ def to_dict(value: Any) -> dict[str, Any]:
 
 
 def _without_none(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {k: _without_none(v) for k, v in value.items() if v is not None}
-    if isinstance(value, list):
+    if type(value) is dict:
+        return {
+            k: _without_none(v) if type(v) in (dict, list) else v
+            for k, v in value.items()
+            if v is not None
+        }
+    if type(value) is list:
         return [_without_none(v) for v in value]
     return value

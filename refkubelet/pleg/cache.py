@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from refkubelet.cri.records import ContainerRecord, RuntimePodStatus, SandboxState
 from simclock import Clock
@@ -22,8 +25,7 @@ class PodStatusError(Exception):
     """The last attempt to read a pod's status from the runtime failed; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """The cache's entry of a pod: its status, or the error of reading it. Stamps: `modified_s`, of
     the status; `read_s`, of the last reading that confirmed it; `heard_s`, of the last event."""
 
@@ -71,9 +73,11 @@ class PodCache:
         Listings and the ends of worker steps both take their stamps here, which gives them an order
         even while virtual time stands still.
         """
-        later_s = math.nextafter(self._last_stamp_s, math.inf)
-        self._last_stamp_s = max(self._clock.monotonic_s(), later_s)
-        return self._last_stamp_s
+        now_s = self._clock.monotonic_s()
+        if now_s <= self._last_stamp_s:
+            now_s = math.nextafter(self._last_stamp_s, math.inf)
+        self._last_stamp_s = now_s
+        return now_s
 
     def get(self, uid: str) -> RuntimePodStatus:
         """The cached status without waiting; an empty one for an unknown pod (PLEG-101).
@@ -164,7 +168,8 @@ class PodCache:
         """All pods were listed at `t_s` and every change is in the cache (PLEG-009), except for
         pods that are held."""
         self._global_s = t_s
-        self._notify(t_s, None)
+        if self._waiters:
+            self._notify(t_s, None)
 
     def _is_newer(self, uid: str, t_s: float) -> bool:
         if self._global_s is not None and self._global_s > t_s and uid not in self._held:

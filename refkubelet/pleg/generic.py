@@ -65,12 +65,14 @@ class GenericPLEG:
         self._options = options or PlegOptions()
         self.events: asyncio.Queue[PodLifecycleEvent] = asyncio.Queue(self._options.events_capacity)
         self.metrics = PlegMetrics()
+        self._intervals = self.metrics.relist_interval.of()
+        self._durations = self.metrics.relist_duration.of()
         self._records: dict[str, RuntimePod] = {}
         self._reinspect: dict[str, None] = {}
         self._never_read: set[str] = set()  # listed, but no status of them was ever read
         self._settled: tuple[RuntimePod, ...] | None = None  # a list that is recorded completely
         self._requests: deque[tuple[str, float]] = deque()
-        self._waiting: asyncio.Future[None] | None = None
+        self._waiting: asyncio.Future[bool] | None = None
         self._relist_stamp_s: float | None = None
         self._relist_s: float | None = None
         self._relist_awake_s = 0.0
@@ -175,7 +177,7 @@ class GenericPLEG:
         awake_s = self._awake.monotonic_s()
         listed = await self._runtime.get_pods(all_states=True)
         if self._relist_s is not None:
-            self.metrics.relist_interval.observe(now_s - self._relist_s)
+            self._intervals.add(now_s - self._relist_s)
         self._relist_stamp_s, self._relist_s, self._relist_awake_s = stamp_s, now_s, awake_s
         self._complete = False
         if listed is not self._settled or self._reinspect or self._options.evented:
@@ -190,7 +192,7 @@ class GenericPLEG:
         self._complete = True
         self._owed.settled(now_s)
         self._cache.update_time(stamp_s)
-        self.metrics.relist_duration.observe(self._clock.monotonic_s() - now_s)
+        self._durations.add(self._clock.monotonic_s() - now_s)
 
     async def relist_pod(self, uid: str) -> None:
         """Relist one pod; one that the runtime does not list is left to the next global relist
@@ -305,13 +307,16 @@ class GenericPLEG:
                     return uid
             loop = asyncio.get_running_loop()
             self._waiting = loop.create_future()
-            timer = loop.call_at(min(self._due_s, self._owed.next_s()), self._wake)
+            timer = loop.call_at(min(self._due_s, self._owed.next_s()), self._wake, True)
+            in_time = False
             try:
-                await self._waiting
+                in_time = await self._waiting
             finally:
-                timer.cancel()
+                if not in_time:
+                    timer.cancel()
         return None
 
-    def _wake(self) -> None:
+    def _wake(self, in_time: bool = False) -> None:
+        """Let `_next_request` look again. `in_time`: because its timer has run."""
         if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
+            self._waiting.set_result(in_time)

@@ -28,7 +28,9 @@ class Owed:
 
     def next_s(self) -> float:
         """The earliest time at which a pod is due; infinity: none is."""
-        return min((due.first_s for due in self._due.values()), default=math.inf)
+        if not self._due:
+            return math.inf
+        return min(due.first_s for due in self._due.values())
 
     def take(self, now_s: float) -> str | None:
         """Remove and return a pod that is due, or None. Its later due time, if any, remains."""
@@ -43,5 +45,7 @@ class Owed:
 
     def settled(self, now_s: float) -> None:
         """All pods were read by a relist that began at `now_s`: drop all earlier due times."""
+        if not self._due:
+            return
         for uid in [uid for uid, due in self._due.items() if due.last_s < now_s]:
             del self._due[uid]

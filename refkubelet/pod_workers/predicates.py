@@ -26,6 +26,10 @@ class WorkerQuestions:
         """All records, for reading only."""
         return tuple(self._records.values())
 
+    def any_terminates(self) -> bool:
+        """Whether any pod at all was asked to terminate."""
+        return any(record.termination_requested for record in self._records.values())
+
     def is_pod_known_terminated(self, pod_uid: str) -> bool:
         """Whether the pod's containers are known to have stopped (LIFE-051)."""
         record = self.record(pod_uid)

@@ -10,9 +10,8 @@ SyncTerminatingRuntimePod, SyncTerminatedPod.
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 
-from msgspec.structs import replace as with_fields
+from msgspec.structs import replace
 
 from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.container_manager.cgroups.removal import CgroupError
@@ -334,7 +333,7 @@ class PodSteps:
             observedGeneration=generation_of(pod),
         )
         conditions = with_condition(status.conditions or (), ready)
-        self._deps.statuses.set_pod_status(pod, with_fields(status, conditions=conditions))
+        self._deps.statuses.set_pod_status(pod, replace(status, conditions=conditions))
 
     def _check_network(self, pod: Pod) -> None:
         error = self._deps.hooks.network_error()

@@ -125,7 +125,7 @@ class MirrorClient:
     async def reconcile(self, pod: Pod, mirror: Pod | None) -> None:
         """Create the mirror of a static pod, or replace an outdated one; failures are only logged
         (MIRR-021, MIRR-025, MIRR-029). `mirror`: its current mirror, or None."""
-        if mirror is not None and is_mirror_of(mirror, pod):
+        if self._api is None or (mirror is not None and is_mirror_of(mirror, pod)):
             return
         try:
             async with asyncio.timeout(PATIENCE_S):

@@ -20,6 +20,7 @@ from refkubelet.model.pod import (
     generation_of,
     is_being_deleted,
     is_static,
+    is_terminal,
     uid,
 )
 from refkubelet.status.conditions import with_readiness
@@ -54,6 +55,10 @@ class StatusManager:
         """The cached status; None: there is none yet. For a mirror's UID: its static pod's."""
         entry = self._statuses.get(self._deps.pods.translate_uid(pod_uid))
         return entry.status if entry is not None else None
+
+    def any_over(self) -> bool:
+        """Whether any cached status has a terminal phase."""
+        return any(is_terminal(entry.status) for entry in self._statuses.values())
 
     def with_status(self, pod: Pod) -> Pod:
         """The pod with its cached status; while there is none, with its own (MIRR-035)."""

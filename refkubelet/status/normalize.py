@@ -25,10 +25,10 @@ from refkubelet.model.objects import (
     PodStatus,
 )
 from refkubelet.model.pod import all_containers
-from refkubelet.status import conditions as c
+from refkubelet.status.conditions import DISRUPTION_TARGET, OWNED, RESIZES
 
 TERMINATION_MESSAGE_BYTES: Final = 12288  # shared by all containers of the pod (STAT-006)
-STAMPED: Final = c.OWNED | {c.DISRUPTION_TARGET}
+STAMPED: Final = OWNED | {DISRUPTION_TARGET}
 _NOT_COMPARED: Final = (
     "resourceClaimStatuses",
     "extendedResourceClaimStatus",
@@ -47,16 +47,16 @@ def stamp_times(status: PodStatus, previous: PodStatus | None, now: datetime) ->
     is `now` where a condition's status has changed (STAT-004); conditions of resizes keep
     theirs."""
     start = (previous.startTime if previous is not None else None) or status.startTime or now
-    stamped = [_stamped(condition, previous, now) for condition in status.conditions or ()]
+    before = {old.type: old for old in reversed((previous and previous.conditions) or ())}
+    stamped = [_stamped(c, before.get(c.type), now) for c in status.conditions or ()]
     return msgspec.structs.replace(
         status, startTime=start, conditions=stamped if status.conditions is not None else None
     )
 
 
-def _stamped(condition: PodCondition, previous: PodStatus | None, now: datetime) -> PodCondition:
-    if condition.type not in STAMPED or condition.type in c.RESIZES:
+def _stamped(condition: PodCondition, old: PodCondition | None, now: datetime) -> PodCondition:
+    if condition.type not in STAMPED or condition.type in RESIZES:
         return condition
-    old = c.find(previous, condition.type)
     same = old is not None and old.status == condition.status
     when = old.lastTransitionTime if same and old is not None else None
     return msgspec.structs.replace(condition, lastTransitionTime=when or now)
@@ -89,7 +89,7 @@ def statuses_equal(old: PodStatus | None, new: PodStatus) -> bool:
     """Whether two statuses are equal in what the kubelet owns; of conditions only type, status,
     reason and message are compared (STAT-007), and amounts by what they are: `1000m` is `1`
     (STAT-021)."""
-    return old is not None and _comparable(old) == _comparable(new)
+    return old is not None and (old == new or _comparable(old) == _comparable(new))
 
 
 def _comparable(status: PodStatus) -> PodStatus:

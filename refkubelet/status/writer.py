@@ -118,6 +118,8 @@ class StatusWriter:
 
     async def run(self) -> None:
         """Write statuses until cancelled: at each change, and everything every 10 s (STAT-020)."""
+        if self._deps.api is None:  # nobody to write to
+            await asyncio.Event().wait()
         clock = self._deps.clock
         full_pass_s = clock.monotonic_s() + FULL_PASS_S
         while True:

@@ -13,16 +13,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from refkubelet.api.client import ApiError
 from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.cri.records import RuntimePod
 from refkubelet.cri.target import CriCallError
-from refkubelet.failures import Complaints
+from refkubelet.failures import Complaints, Guard
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import (
@@ -56,6 +55,17 @@ from simclock import Clock
 log = logging.getLogger(__name__)
 
 PUT_OFF = "housekeeping is put off"
+PARTS: Final = (
+    "probes",
+    "statuses",
+    "allocations",
+    "user namespaces",
+    "directories of pods",
+    "mirrors",
+    "cgroups",
+    "back-offs",
+)
+"""Of a round, by their names in complaints: the error of one does not stop the others."""
 AT_WORK = (WorkState.SYNCING, WorkState.TERMINATING)
 
 
@@ -137,11 +147,12 @@ class Housekeeping:
         self._running = _Running()
         self._statuses: tuple[tuple[Pod, ...], frozenset[str]] = ((), frozenset())
         self._complaints = Complaints(log, deps.clock)
+        self._guards = {part: self._complaints.guarded(f"housekeeping: {part}") for part in PARTS}
         self.metrics = HousekeepingMetrics()
 
     async def handle_pod_cleanups(self) -> None:
         """Run one round (LIFE-015). If the runtime cannot list its pods, the rest is skipped."""
-        deps = self._deps
+        deps, guards = self._deps, self._guards
         desired = self._look_through_wanted(deps.pods.pods())
         working = deps.workers.sync_known_pods(desired.uids)
         try:
@@ -152,27 +163,27 @@ class Housekeeping:
         self._complaints.over(PUT_OFF)
         running = self._look_through_running(listed)
         at_work = frozenset([pod_uid for pod_uid, state in working.items() if state in AT_WORK])
-        with self._guarded("probes"):
+        with guards["probes"]:
             deps.probes.cleanup_pods(at_work)
-        with self._guarded("statuses"):
+        with guards["statuses"]:
             deps.statuses.remove_orphaned(self._uids_of_statuses(deps.pods.pods_and_mirrors()))
-        with self._guarded("allocations"):
+        with guards["allocations"]:
             if deps.allocations is not None:
                 deps.allocations.keep_only(desired.uids)
-        with self._guarded("user namespaces"):
+        with guards["user namespaces"]:
             if deps.users is not None:  # what still starts or ends is in no list
                 deps.users.keep_only(desired.uids | running.uids | working.keys())
-        with self._guarded("directories of pods"):
+        with guards["directories of pods"]:
             self._remove_directories(desired, running)
-        with self._guarded("mirrors"):
+        with guards["mirrors"]:
             await self._delete_orphan_mirrors()
         created = self._create_missing(desired, working)
         self._end_deleted(desired, running, working)
         self._kill_unknown(running, working, created)
-        with self._guarded("cgroups"):
+        with guards["cgroups"]:
             if deps.cgroups is not None:
                 deps.cgroups.remove_orphans(at_work | created, self._directories.has_volumes)
-        with self._guarded("back-offs"):
+        with guards["back-offs"]:
             deps.runtime.forget_old_backoffs()
 
     async def stop(self) -> None:
@@ -184,8 +195,8 @@ class Housekeeping:
         finished = self._deps.workers.should_pod_be_finished
         self._directories.remove(wanted.uids | running.uids, finished, wanted, running)
 
-    def _guarded(self, what: str) -> AbstractContextManager[None]:
-        """Log an error of one part, so that the next part runs all the same."""
+    def _guarded(self, what: str) -> Guard:
+        """Log an error of one pod, so that the next one has its turn all the same."""
         return self._complaints.guarded(f"housekeeping: {what}")
 
     def _look_through_wanted(self, pods: tuple[Pod, ...]) -> _Wanted:

@@ -9,6 +9,7 @@ lost (its task keeps it until it is taken), or a queue is read ahead by more tha
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -18,33 +19,66 @@ _NONE: Final[Mapping[str, Ticker]] = MappingProxyType({})
 
 
 class Ticker:
-    """Calls `on_tick` every `period_s` seconds, first one period after `start`, until `stop`. A
-    tick is left out if `wanted` answers False when it is due."""
+    """Calls `on_tick` every `period_s` seconds, first one period after `start`, until `stop`.
 
-    def __init__(self, period_s: float, wanted: Callable[[], bool] | None = None) -> None:
+    `wanted_s` tells from which time of the loop on ticks are wanted: those before are left out.
+    When that may have become earlier, `look_again` is to be called. A timer is set one period
+    before its tick at the earliest, as if no tick had been left out: so what is due at the same
+    instant comes in the same order.
+    """
+
+    def __init__(self, period_s: float, wanted_s: Callable[[], float] = lambda: 0.0) -> None:
         self._period_s = period_s
-        self._wanted = wanted
+        self._wanted_s = wanted_s
+        self._on_tick: Callable[[], object] = lambda: None
         self._timer: asyncio.TimerHandle | None = None
-        self._due_s = 0.0
+        self._past_s = math.inf  # the last tick, or one that was left out; infinity: not started
+        self._due_s = math.inf  # of the timer; infinity: there is none
 
     def start(self, on_tick: Callable[[], object]) -> None:
         """The first tick comes one period from now."""
-        loop = asyncio.get_running_loop()
-        self._due_s = loop.time()
-        self._set_timer(loop, on_tick)
+        self._on_tick = on_tick
+        self._past_s = asyncio.get_running_loop().time()
+        self._set_timer(self._past_s + self._period_s)
 
     def stop(self) -> None:
+        self._past_s = self._due_s = math.inf
         if self._timer is not None:
             self._timer.cancel()
 
-    def _set_timer(self, loop: asyncio.AbstractEventLoop, on_tick: Callable[[], object]) -> None:
-        self._due_s += self._period_s
-        self._timer = loop.call_at(self._due_s, self._tick, loop, on_tick)
+    def look_again(self) -> None:
+        """Tick earlier, if `wanted_s` is earlier now."""
+        if self._past_s + self._period_s >= self._due_s:
+            return  # nothing is left out, or nothing has been started
+        now_s = asyncio.get_running_loop().time()
+        while (next_s := self._past_s + self._period_s) <= now_s:
+            self._past_s = next_s
+        if self._before_wanted(next_s) < self._due_s:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._set_timer(next_s)
 
-    def _tick(self, loop: asyncio.AbstractEventLoop, on_tick: Callable[[], object]) -> None:
-        self._set_timer(loop, on_tick)
-        if self._wanted is None or self._wanted():
-            on_tick()
+    def _before_wanted(self, next_s: float) -> float:
+        """The tick that the next timer is for: the last that is left out, or the next one."""
+        wanted_s = self._wanted_s()
+        if wanted_s == math.inf:
+            return math.inf
+        while next_s + self._period_s < wanted_s:
+            next_s += self._period_s
+        return next_s
+
+    def _set_timer(self, next_s: float) -> None:
+        self._due_s = self._before_wanted(next_s)
+        self._timer = None
+        if self._due_s < math.inf:
+            self._timer = asyncio.get_running_loop().call_at(self._due_s, self._tick)
+
+    def _tick(self) -> None:
+        self._past_s = self._due_s
+        is_wanted = asyncio.get_running_loop().time() >= self._wanted_s()
+        self._set_timer(self._past_s + self._period_s)
+        if is_wanted:
+            self._on_tick()
 
 
 class Inputs:

@@ -99,6 +99,8 @@ class SyncLoop:
         self._additions = Additions(
             self._config, self._may_pass, lambda: self._inputs.arrive("housekeeping")
         )
+        sync = Ticker(SYNC_PERIOD_S, deps.handlers.next_due_s)
+        deps.handlers.watch_due(sync.look_again)
         queues = deps.queues
         random = deps.rng.stream("sync loop")
         self._inputs = Inputs(
@@ -111,7 +113,7 @@ class SyncLoop:
             },
             random.choice,
             {
-                "sync": Ticker(SYNC_PERIOD_S, deps.handlers.may_be_due),
+                "sync": sync,
                 "housekeeping": Ticker(HOUSEKEEPING_PERIOD_S),
             },
         )

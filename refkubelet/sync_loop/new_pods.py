@@ -16,6 +16,7 @@ from refkubelet.events.recorder import EventRecorder
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import has_terminal_phase, is_terminal, pod_ref, uid
 from refkubelet.model.qos import qos_class
+from refkubelet.pod_workers.transitions import WorkState
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
 from refkubelet.status.manager import StatusManager
@@ -44,16 +45,33 @@ class NewPods:
         self.admission = PodAdmission(handlers, self.active_pods, allocations)
         self.rejections: Counter[str] = Counter()
         self.asked_about = ""
+        self._seen_pods: tuple[Pod, ...] = ()
+        self._any_over = False  # of `_seen_pods`, by their own statuses
 
     def active_pods(self) -> tuple[Pod, ...]:
-        """All pods except those that have ended (LIFE-012)."""
-        return tuple(pod for pod in self._pods.pods() if not self._is_inactive(pod))
+        """All pods except those that have ended (LIFE-012): one that was asked to terminate counts
+        until its containers have stopped, any other until its phase is terminal. As long as no pod
+        at all may have ended it is the list of all pods itself: this is asked for each new pod."""
+        if not self._may_have_ended(pods := self._pods.pods()):
+            return pods
+        record_of, status_of = self._workers.record, self._statuses.get
+        active = []
+        for pod in pods:
+            pod_uid = uid(pod)
+            record = record_of(pod_uid)
+            if record is not None and record.state is not WorkState.SYNCING:
+                ended = record.terminated
+            else:
+                ended = is_terminal(pod.status) or is_terminal(status_of(pod_uid))
+            if not ended:
+                active.append(pod)
+        return tuple(active)
 
-    def _is_inactive(self, pod: Pod) -> bool:
-        if self._workers.is_pod_known_terminated(uid(pod)):
-            return True
-        over = has_terminal_phase(pod) or is_terminal(self._statuses.get(uid(pod)))
-        return over and not self._workers.is_pod_termination_requested(uid(pod))
+    def _may_have_ended(self, pods: tuple[Pod, ...]) -> bool:
+        """False: no pod was asked to terminate, and no phase is terminal."""
+        if pods is not self._seen_pods:
+            self._seen_pods, self._any_over = pods, any(map(has_terminal_phase, pods))
+        return self._any_over or self._workers.any_terminates() or self._statuses.any_over()
 
     async def may_run(self, pod: Pod) -> bool:
         """Ask admission, and reject the pod if it refuses. Pods that are ending or have ended are

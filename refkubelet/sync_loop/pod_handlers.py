@@ -73,6 +73,7 @@ class PodHandlers:
         self._deps = deps
         self._pod_list = _PodList()
         self._complaints = Complaints(log, deps.clock)
+        self._sooner: Callable[[], None] = lambda: None
         self.new_pods = deps.new_pods
 
     async def handle_pod_additions(self, pods: Sequence[Pod]) -> None:
@@ -81,7 +82,7 @@ class PodHandlers:
         resizes, admitted = self._deps.resizes, []
         for pod in sorted(pods, key=_created_at):
             with self._guarded("addition", pod):
-                self._deps.pods.add(pod)
+                self._store(pod)
                 if is_mirror(pod):
                     self._wake_static_of(pod)
                 elif await self.new_pods.may_run(pod):
@@ -98,7 +99,7 @@ class PodHandlers:
         for pod in pods:
             with self._guarded("update", pod):
                 old = self._deps.pods.get(uid(pod))
-                self._deps.pods.update(pod)
+                self._store(pod)
                 if is_mirror(pod):
                     self._wake_static_of(pod)
                     continue
@@ -132,7 +133,7 @@ class PodHandlers:
         for pod in pods:
             with self._guarded("status change", pod):
                 old = deps.pods.get(uid(pod))
-                deps.pods.update(pod)
+                self._store(pod)
                 target = deps.pods.static_of(pod) if is_mirror(pod) else pod
                 if target is None:
                     continue
@@ -189,12 +190,21 @@ class PodHandlers:
                 if pod_uid in due or (listed.any_deadline and self._is_overdue(pod)):
                     self.tell_worker(SyncPodType.SYNC, pod)
 
-    def may_be_due(self) -> bool:
-        """Whether `sync_due` could find a pod to sync; nearly always False."""
+    def next_due_s(self) -> float:
+        """`sync_due` finds no pod to sync before that time of the clock; 0: it may at any time."""
         deps = self._deps
-        if deps.workers.work_queue.may_be_due():
-            return True
-        return self._look_through(deps.pods.pods()).any_deadline
+        if self._look_through(deps.pods.pods()).any_deadline:
+            return 0.0
+        return deps.workers.work_queue.next_s
+
+    def watch_due(self, sooner: Callable[[], None]) -> None:
+        """`sooner` is called whenever `next_due_s` may have become earlier."""
+        self._sooner = self._deps.workers.work_queue.sooner = sooner
+
+    def _store(self, pod: Pod) -> None:
+        self._deps.pods.update(pod)
+        if _has_deadline(pod):
+            self._sooner()
 
     def _look_through(self, pods: tuple[Pod, ...]) -> _PodList:
         """The same tuple as last time is not processed again."""

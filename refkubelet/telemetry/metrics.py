@@ -128,12 +128,16 @@ class HistogramVec:
         if not labels and not lazy:
             self.values[()] = Durations(bounds)
 
-    def observe(self, value: float, *labels: str) -> None:
-        """Add one value."""
+    def of(self, *labels: str) -> Durations:
+        """The histogram of these values of the labels; a new one is a sample from now on."""
         durations = self.values.get(labels)
         if durations is None:
             durations = self.values[labels] = Durations(self.bounds)
-        durations.add(value)
+        return durations
+
+    def observe(self, value: float, *labels: str) -> None:
+        """Add one value."""
+        (self.values.get(labels) or self.of(*labels)).add(value)
 
     @contextmanager
     def timed(self, clock: Clock, *labels: str) -> Iterator[None]:
@@ -143,6 +147,10 @@ class HistogramVec:
             yield
         finally:
             self.observe(clock.monotonic_s() - began_s, *labels)
+
+    def counts(self) -> Values:
+        """How often each was observed."""
+        return {labels: float(durations.count) for labels, durations in self.values.items()}
 
     def family(self) -> Family:
         return _histogram(self.name, self.help, self.labels, self.values)

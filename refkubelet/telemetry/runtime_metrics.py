@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from refkubelet.telemetry.metrics import CounterVec, GaugeVec, Group, HistogramVec, exponential
+from refkubelet.telemetry.metrics import (
+    CounterVec,
+    GaugeVec,
+    Group,
+    HistogramVec,
+    Numbers,
+    exponential,
+)
 
 OPERATIONS_S: Final = exponential(0.005, 2.5, 14)
 PULLS_S: Final = (
@@ -48,15 +55,20 @@ class OperationMetrics(Group):
     """Counted by the client of the runtime, by upstream's names of the calls."""
 
     def __init__(self) -> None:
-        self.total = CounterVec(
-            "kubelet_runtime_operations_total", "Calls of the runtime.", "operation_type"
-        )
-        self.duration = HistogramVec(
+        duration = HistogramVec(
             "kubelet_runtime_operations_duration_seconds",
             "How long calls of the runtime took.",
             "operation_type",
             bounds=OPERATIONS_S,
         )
+        self.total = Numbers(
+            name="kubelet_runtime_operations_total",
+            help="Calls of the runtime.",
+            read=duration.counts,
+            labels=duration.labels,
+            kind="counter",
+        )
+        self.duration = duration
         self.errors = CounterVec(
             "kubelet_runtime_operations_errors_total",
             "Calls of the runtime that failed.",

@@ -83,7 +83,7 @@ class Managed:
             ContainerManagerDeps(
                 clock=RealClock(),
                 recorder=Silent(),
-                active_pods=lambda: self.pods,
+                active_pods=lambda: tuple(self.pods),
             ),
         )
 

@@ -36,8 +36,11 @@ class Recording:
         await self._clock.sleep(self.additions_take_s)
         self._log.append((self._clock.monotonic_s(), "added", args))
 
-    def may_be_due(self) -> bool:
-        return True
+    def next_due_s(self) -> float:
+        return 0.0
+
+    def watch_due(self, _: object) -> None:
+        """Something may always be due."""
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         def call(*args: Any, **_: Any) -> None:

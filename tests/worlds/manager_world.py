@@ -63,7 +63,7 @@ class World:
             ContainerManagerDeps(
                 clock=self.clock,
                 recorder=self.told,
-                active_pods=lambda: self.pods,
+                active_pods=lambda: tuple(self.pods),
             ),
         )
 

@@ -13,7 +13,7 @@ qos_container_manager_linux.go, pod_container_manager_linux.go.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -65,7 +65,7 @@ class ContainerManagerDeps:
 
     clock: Clock
     recorder: EventRecorder
-    active_pods: Callable[[], Iterable[Pod]]
+    active_pods: Callable[[], tuple[Pod, ...]]
     has_exclusive_cpus: Callable[[Pod], bool] = lambda pod: False
 
 
@@ -87,6 +87,7 @@ class ContainerManager:
         self._classes: Mapping[QosClass, CgroupName] = {
             qos: (*node.root, *words) for qos, words in QOS_CGROUPS.items()
         }
+        self._requested_by: tuple[Pod, ...] = ()
         self._requests: dict[str, tuple[Pod, PodRequest]] = {}
         self._enforced = False
         self._orphans = Orphans(tree, tuple(self._classes.values()), kill, deps.clock)
@@ -193,15 +194,23 @@ class ContainerManager:
                 return
         self._complaints.over(complaint)
 
-    def _active_requests(self) -> Iterable[PodRequest]:
+    def _active_requests(self) -> Sequence[PodRequest]:
         """The requests of the active pods, computed once for each pod object, which never
         changes."""
+        pods = self._deps.active_pods()
+        if pods is self._requested_by:
+            return [request for _, request in self._requests.values()]
+        self._requested_by = pods
         before, self._requests = self._requests, {}
-        for pod in self._deps.active_pods():
-            last = before.get(uid(pod))
-            row = last if last is not None and last[0] is pod else (pod, pod_request(pod))
-            self._requests[uid(pod)] = row
-        return [request for _, request in self._requests.values()]
+        requests = []
+        for pod in pods:
+            pod_uid = uid(pod)
+            row = before.get(pod_uid)
+            if row is None or row[0] is not pod:
+                row = (pod, pod_request(pod))
+            self._requests[pod_uid] = row
+            requests.append(row[1])
+        return requests
 
     # Pods
 

@@ -122,6 +122,16 @@ def read_tail(path: str, limit_bytes: int, trusted: Iterable[str] = ()) -> bytes
         return place.tail(limit_bytes)
 
 
+def fingerprint(path: str) -> tuple[int, ...]:
+    """Which file has that name and when it was changed last, without opening it: as long as this is
+    the same, so are its bytes. Nothing where there is no file, or none that can be seen."""
+    try:
+        seen = os.stat(path, follow_symlinks=False)
+    except (OSError, ValueError):
+        return ()
+    return (seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
+
+
 def open_log(path: str, trusted: Iterable[str] = ()) -> int:
     """A descriptor for reading of a regular file, found as by `read_tail`; the caller closes it.
     Raises OSError."""

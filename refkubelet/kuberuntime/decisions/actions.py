@@ -12,12 +12,13 @@ Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go: computePodActions.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
 import msgspec
 from lightkube.models.core_v1 import ResourceRequirements
+from msgspec.structs import replace
 
 from refkubelet.cri.records import (
     ContainerRecord,

@@ -10,7 +10,9 @@ Upstream: pkg/kubelet/kuberuntime/kuberuntime_container.go: computeInitContainer
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimePodStatus
 from refkubelet.kuberuntime.decisions.pod_actions import (

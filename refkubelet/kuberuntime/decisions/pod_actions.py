@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
+
+from msgspec import Struct
 
 from refkubelet.cri.records import ContainerRecord
 from refkubelet.kuberuntime.decisions.resize_actions import ContainerUpdate
@@ -31,8 +32,7 @@ class KillReason(Enum):
     UNKNOWN_STATE = "unknown state"
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerKill:
+class ContainerKill(Struct, frozen=True):
     """One container to stop; `message` is the text of its Killing event."""
 
     container_id: str
@@ -41,8 +41,7 @@ class ContainerKill:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxDecision:
+class SandboxDecision(Struct, frozen=True):
     """Keep `sandbox_id`, or create a new one with `attempt`; `changed_event` asks for the event
     SandboxChanged."""
 
@@ -52,8 +51,7 @@ class SandboxDecision:
     changed_event: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PodActions:
+class PodActions(Struct, frozen=True):
     """The actions that `sync.PodSync` carries out. Containers to start are in spec order."""
 
     kill_pod: bool = False  # first of all, stop all containers and sandboxes of the pod

@@ -10,11 +10,11 @@ computePodLevelResourcesResizeAction, IsPodResizeInProgress.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Final
 
-import msgspec
 from lightkube.models.core_v1 import ResourceRequirements
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kubeobjects.quantity import NANO, format_binary, format_decimal_nano, parse_nano
 from kubeobjects.resource_names import COMPUTE
@@ -27,8 +27,7 @@ CPU: Final = "cpu"
 RESTART: Final = "RestartContainer"
 
 
-@dataclass(frozen=True, slots=True)
-class ComputeAmounts:
+class ComputeAmounts(Struct, frozen=True):
     """CPU and memory of a container or of a pod; 0: none."""
 
     cpu_request_millicores: int = 0
@@ -45,8 +44,7 @@ class ComputeAmounts:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerUpdate:
+class ContainerUpdate(Struct, frozen=True):
     """One call of UpdateContainerResources: sets `resource` of the container to that of `after`."""
 
     container_id: str
@@ -67,14 +65,14 @@ class ContainerUpdate:
         return new[0] < old[0] if new[0] != old[0] else new[1] < old[1]
 
 
-@dataclass(frozen=True, slots=True)
-class ResizeDecision:
+class ResizeDecision(Struct, frozen=True):
     """Restart the container, or update it; neither when nothing changed."""
 
     restart: bool = False
     updates: tuple[ContainerUpdate, ...] = ()
 
 
+NO_AMOUNTS: Final = ComputeAmounts()
 NOTHING: Final = ResizeDecision()
 
 
@@ -88,6 +86,8 @@ def amounts_of(
 ) -> ComputeAmounts:
     """The amounts of a container, or of a pod as a whole. `pod_level`: the pod-level resources;
     their limits are used where the container has none."""
+    if not (_has_amounts(resources) or _has_amounts(pod_level)):
+        return NO_AMOUNTS
     resources, pod_level = resources or ResourceRequirements(), pod_level or ResourceRequirements()
     requests = {name: _nano(resources.requests, name) for name in COMPUTE}
     limits = {n: _nano(resources.limits, n) or _nano(pod_level.limits, n) for n in COMPUTE}
@@ -97,6 +97,10 @@ def amounts_of(
         memory_request_bytes=_whole(requests[MEMORY]),
         memory_limit_bytes=_whole(limits[MEMORY]),
     )
+
+
+def _has_amounts(resources: ResourceRequirements | None) -> bool:
+    return resources is not None and bool(resources.requests or resources.limits)
 
 
 def resizes_pod_level(pod: Pod, pod_level: ResourceRequirements | None) -> bool:
@@ -182,7 +186,7 @@ def with_resources(container: Container, actuated: ComputeAmounts) -> Container:
         requests=texts(actuated.cpu_request_millicores, actuated.memory_request_bytes),
         limits=texts(actuated.cpu_limit_millicores, actuated.memory_limit_bytes),
     )
-    return msgspec.structs.replace(container, resources=resources)
+    return replace(container, resources=resources)
 
 
 def _nano(amounts: Mapping[str, str] | None, name: str) -> int:

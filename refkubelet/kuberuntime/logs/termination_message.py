@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from refkubelet.cri.records import ContainerRecord, ContainerState
-from refkubelet.host.untrusted_files import read_tail
+from refkubelet.host.untrusted_files import fingerprint, read_tail
 
 MAX_FILE_BYTES: Final = 4096
 MAX_LOG_BYTES: Final = 2048
@@ -21,6 +21,35 @@ MAX_LOG_LINES: Final = 80
 READ_BYTES: Final = 64 * 1024  # holds 80 lines with 2048 bytes of text between them
 FALLBACK_TO_LOGS: Final = "FallbackToLogsOnError"
 CANNOT_RUN: Final = "ContainerCannotRun"
+REMEMBERED: Final = 1000
+"""How many containers' messages are kept, those that were read last."""
+FAILED: Final = "Error on reading termination "
+
+
+class TerminationMessages:
+    """Those of exited containers, whose files are read again only when they have changed: the
+    status of a pod is read with each change of any of its containers. `trusted` as of
+    `termination_message`."""
+
+    def __init__(self, trusted: Sequence[str] = ()) -> None:
+        self._trusted = trusted
+        self._read: dict[str, tuple[ContainerRecord, list[tuple[int, ...]], str]] = {}
+
+    def of(self, record: ContainerRecord) -> str:
+        """As `termination_message`."""
+        if record.state is not ContainerState.EXITED:
+            return record.message
+        paths = (record.termination_log_host_path, wants_logs(record) and record.log_path)
+        files = [fingerprint(path) for path in paths if path]
+        known = self._read.get(record.id)
+        if known is not None and known[1] == files and known[0] == record:
+            return known[2]
+        message = termination_message(record, self._trusted)
+        if FAILED not in message:
+            if len(self._read) >= REMEMBERED:
+                del self._read[next(iter(self._read))]
+            self._read[record.id] = (record, files, message)
+        return message
 
 
 def termination_message(record: ContainerRecord, trusted: Sequence[str] = ()) -> str:
@@ -55,7 +84,7 @@ def _own_message(record: ContainerRecord, trusted: Sequence[str]) -> str | None:
     except FileNotFoundError:
         return instead
     except (OSError, ValueError) as error:
-        return f"Error on reading termination log {path}: {_why(error)}"
+        return f"{FAILED}log {path}: {_why(error)}"
     return text or instead
 
 
@@ -64,7 +93,7 @@ def _end_of_log(path: str, trusted: Sequence[str]) -> str:
         return log_tail(read_tail(path, READ_BYTES, trusted))
     except (OSError, ValueError) as error:
         return (
-            "Error on reading termination message from logs: failed to try resolving symlinks "
+            f"{FAILED}message from logs: failed to try resolving symlinks "
             f'in path "{path}": lstat {path}: {_why(error).lower()}'
         )
 

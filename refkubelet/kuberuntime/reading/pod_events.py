@@ -12,11 +12,12 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
+from msgspec.structs import replace
 
 from refkubelet.cri import convert
 from refkubelet.cri.client import CriClient

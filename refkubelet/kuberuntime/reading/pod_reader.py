@@ -7,9 +7,11 @@ whole pod's status (CRI-086).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, TypeVar
+
+from msgspec.structs import replace
 
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.labels import POD_NAME, POD_NAMESPACE, POD_UID
@@ -23,7 +25,7 @@ from refkubelet.cri.records import (
     SandboxState,
 )
 from refkubelet.cri.target import CriCallError
-from refkubelet.kuberuntime.logs.termination_message import termination_message
+from refkubelet.kuberuntime.logs.termination_message import TerminationMessages
 
 L = TypeVar("L", ListedSandbox, ListedContainer)
 NOTHING: Final[Mapping[str, RuntimePod]] = MappingProxyType({})
@@ -45,7 +47,7 @@ class PodReader:
 
     def __init__(self, client: CriClient, own_directories: tuple[str, ...] = ()) -> None:
         self._client = client
-        self._own_directories = own_directories
+        self._messages = TerminationMessages(own_directories)
         self._last: dict[bool, _Grouped] = {}
 
     async def pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:
@@ -85,7 +87,7 @@ class PodReader:
                 if not error.not_found:
                     raise
                 continue
-            message = termination_message(record, self._own_directories)
+            message = self._messages.of(record)
             same = message == record.message
             containers.append(record if same else replace(record, message=message))
         sandboxes.sort(key=lambda s: (-s.created_at_ns, s.id))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kubeobjects.golang.duration import (
     DurationError,
@@ -90,6 +92,15 @@ def test_durations_are_written_as_in_go(seconds: float, text: str) -> None:
     ],
 )
 def test_hashes_are_those_of_go(data: bytes, short: int, long: int) -> None:
+    assert (fnv1a_32(data), fnv1a_128(data)) == (short, long)
+
+
+@given(st.binary(max_size=70))
+def test_a_hash_takes_one_byte_after_the_other(data: bytes) -> None:
+    short, long = 0x811C9DC5, 0x6C62272E07BB014262B821756295C58D
+    for byte in data:
+        short = (short ^ byte) * (2**24 + 0x193) % 2**32
+        long = (long ^ byte) * (2**88 + 0x13B) % 2**128
     assert (fnv1a_32(data), fnv1a_128(data)) == (short, long)
 
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kubeobjects.golang.strconv import atoi, format_float32, parse_bool, parse_float32, quoted
 
@@ -77,6 +79,11 @@ def test_what_32_bits_do_not_hold_is_out_of_range(text: str) -> None:
 )
 def test_texts_are_quoted_as_go_quotes_them(text: str, shown: str) -> None:
     assert quoted(text) == shown
+
+
+@given(st.text())
+def test_a_text_is_quoted_as_its_characters_are(text: str) -> None:
+    assert quoted(text) == '"' + "".join(quoted(char)[1:-1] for char in text) + '"'
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,26 @@ async def test_until_it_is_admitted_workers_see_what_was_allocated_CG_060(tmp_pa
     assert world.manager.allocated(stranger) is stranger
 
 
+async def test_all_pods_are_the_same_object_until_something_is_allocated_CG_060(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path)
+    for number in range(3):
+        world.have(f"u-{number}", 1)
+        world.pods[f"u-{number}"] = web(f"u-{number}", 9)
+    pods, manager = tuple(world.pods.values()), world.manager
+    seen = manager.all_allocated(pods)
+    assert [cpus(pod) for pod in seen] == [1, 1, 1]
+    assert manager.all_allocated(pods) is seen
+    manager.allocate(web("u-1", 2))
+    assert [cpus(pod) for pod in manager.all_allocated(pods)] == [1, 2, 1]
+    manager.forget("u-0")
+    assert [cpus(pod) for pod in manager.all_allocated(pods)] == [9, 2, 1]
+    manager.keep_only({"u-2"})
+    assert [cpus(pod) for pod in manager.all_allocated(pods)] == [9, 9, 1]
+    assert [cpus(pod) for pod in manager.all_allocated(pods[2:])] == [1]
+
+
 async def test_a_deferred_resize_is_tried_every_three_minutes_CG_061(tmp_path: Path) -> None:
     world = World(tmp_path)
     task = asyncio.create_task(world.manager.run())

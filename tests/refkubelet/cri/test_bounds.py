@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 from kubecri.v1 import api_pb2 as cri
+from msgspec import Struct
 
 from refkubelet.cri import bounds, convert, usage
 from refkubelet.cri.labels import RESTART_COUNT
@@ -78,6 +79,9 @@ def values(of: object, path: str = "") -> Iterator[tuple[str, object]]:
     if dataclasses.is_dataclass(of):
         for field in dataclasses.fields(of):
             yield from values(getattr(of, field.name), f"{path}.{field.name}")
+    elif isinstance(of, Struct):
+        for name in of.__struct_fields__:
+            yield from values(getattr(of, name), f"{path}.{name}")
     elif isinstance(of, Mapping):
         for key, value in of.items():
             yield from values(value, f"{path}[{str(key)[:20]}]")

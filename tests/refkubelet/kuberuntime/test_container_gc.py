@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kubecri.v1 import api_pb2 as cri
 from loops import virtual_loop
+from msgspec.structs import replace
 from pods import IMAGE, make_pod
 from runtime_doubles import Events, Failure, ScriptedTarget, record, status
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from refkubelet.cri.records import ContainerRecord, ContainerState
-from refkubelet.kuberuntime.logs.termination_message import log_tail, termination_message
+from refkubelet.kuberuntime.logs.termination_message import (
+    TerminationMessages,
+    log_tail,
+    termination_message,
+)
 
 LINE = "2026-11-21T09:00:00.000000001Z {stream} {tag} {text}\n"
 FALLBACK = "FallbackToLogsOnError"
@@ -24,6 +33,16 @@ class Files:
         self.message = root / "message"
         self.log.write_text(line("first") + line("cut ", "P") + line("off", "F", "stderr"))
         self.message.write_bytes(b"")
+
+    @staticmethod
+    def text(file: Path) -> str:
+        return file.read_text() if file.exists() else ""
+
+    def renamed(self, text: str) -> None:
+        """Another file under the name of the message."""
+        other = self.message.with_name("other")
+        other.write_text(text)
+        other.replace(self.message)
 
     def record(self, **fields: object) -> ContainerRecord:
         made = ContainerRecord(
@@ -111,3 +130,40 @@ def test_unreadable_files_are_told_LIFE_145(files: Files, tmp_path: Path) -> Non
         "Error on reading termination message from logs: failed to try resolving symlinks in "
         f'path "{files.log}": lstat {files.log}: no such file or directory'
     )
+
+
+CHANGES: Final[dict[str, Callable[[Files, int], Any]]] = {
+    "longer": lambda files, _: files.message.write_text(files.text(files.message) + "x"),
+    "emptied": lambda files, _: files.message.write_bytes(b""),
+    "gone": lambda files, _: files.message.unlink(missing_ok=True),
+    "another": lambda files, n: files.renamed(f"new {n}"),
+    "log": lambda files, n: files.log.write_text(files.text(files.log) + line(f"more {n}")),
+    "no log": lambda files, _: files.log.unlink(missing_ok=True),
+    "nothing": lambda files, _: None,
+}
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(CHANGES)), st.booleans()), max_size=12))
+def test_a_message_that_was_read_before_is_the_one_that_would_be_read_LIFE_145(
+    steps: list[tuple[str, bool]],
+) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        files = Files(Path(directory))
+        messages = TerminationMessages()
+        for number, (change, falls_back) in enumerate(steps):
+            CHANGES[change](files, number)
+            record = files.record(termination_message_policy=FALLBACK if falls_back else "File")
+            assert messages.of(record) == termination_message(record)
+
+
+def test_an_unchanged_file_is_not_read_again_LIFE_145(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.message.write_text("bye")
+    messages = TerminationMessages()
+    running = files.record(state=ContainerState.RUNNING, message="runs")
+    assert [messages.of(files.record()), messages.of(running)] == ["bye", "runs"]
+    monkeypatch.setattr("refkubelet.kuberuntime.logs.termination_message.read_tail", None)
+    assert messages.of(files.record()) == "bye"
+    with pytest.raises(TypeError):
+        messages.of(files.record(message="another record"))

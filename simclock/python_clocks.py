@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Final, TypeVar
-from unittest.mock import patch
 
 from simclock.clock import EPOCH, NANOSECONDS, Clock, RealClock
 from simclock.virtual_loop import DEFAULT_START, VirtualLoop
@@ -36,6 +35,8 @@ def python_clocks(clock: Clock) -> Iterator[None]:
     Local times are in the machine's time zone. Raises ModuleNotFoundError without time-machine,
     which a plain install does not bring (the extra `pytest` does).
     """
+    from unittest.mock import patch
+
     try:
         import time_machine
     except ModuleNotFoundError:

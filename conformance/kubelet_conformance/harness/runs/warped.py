@@ -47,7 +47,7 @@ DISK_BYTES: Final = 8 << 30
 DISK_INODES: Final = 1 << 14
 """Of the file system in memory that holds the directory of a case. Pods of cases request up to
 3 GiB of storage."""
-USED: Final = 900
+USED: Final = 500
 """One part of so many is used."""
 TIMER_SLACK_S: Final = 0.025
 """How late the timers of a kubelet may come. Twenty a second are due in an idle one, nearly all of

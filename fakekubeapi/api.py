@@ -24,7 +24,8 @@ from fakekubeapi.faults import Fault, Faults, pattern_of
 from fakekubeapi.kubelets.paths import Passed
 from fakekubeapi.kubelets.places import Place, Places
 from fakekubeapi.options import ServerOptions
-from fakekubeapi.storage.store import Key, Store
+from fakekubeapi.storage.changes import Key
+from fakekubeapi.storage.store import Store
 from fakekubeapi.verbs.dispatch import Dispatcher, Response
 from kubeobjects.arguments import arguments_told
 from kubeobjects.schema.messages import schema_of

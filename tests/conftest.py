@@ -8,6 +8,7 @@ stands still until the test advances it."""
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -33,6 +34,15 @@ settings.load_profile(os.environ.get("REFKUBELET_EXAMPLES", "project"))
 
 skipped: dict[str, str] = {}
 """Test -> why it was skipped."""
+
+
+@pytest.fixture(autouse=True)
+def own_log_level() -> Iterator[None]:
+    """A kubelet that a test runs as a program does sets what its log tells, for this test alone."""
+    product = logging.getLogger("refkubelet")
+    before = product.level
+    yield
+    product.setLevel(before)
 
 
 def pytest_asyncio_loop_factories(

@@ -195,6 +195,7 @@ def _add_pace(running: argparse.ArgumentParser) -> None:
     )
     running.add_argument("--time", help="of a kubelet binary: real (default) or jump")
     running.add_argument("--speed", metavar="N", help="of a kubelet binary: N times as fast")
+    running.add_argument("--alone", action="store_true", help="a kubelet of its own for each case")
     running.add_argument("--long", action="store_true", help="real runs of cases that last minutes")
     running.add_argument(
         "--check-since",

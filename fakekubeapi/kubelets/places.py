@@ -17,7 +17,8 @@ from fakekubeapi.kubelets.log_options import log_query
 from fakekubeapi.kubelets.options import KubeletOptions
 from fakekubeapi.kubelets.paths import LOG, PROXY, Passed, check_method
 from fakekubeapi.requests.parameters import is_true
-from fakekubeapi.storage.store import Key, Store
+from fakekubeapi.storage.changes import Key
+from fakekubeapi.storage.store import Store
 
 Object = Mapping[str, Any]
 _GROUPS: Final = ("initContainers", "containers", "ephemeralContainers")

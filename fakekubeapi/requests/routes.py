@@ -8,7 +8,7 @@ from typing import Final
 
 from fakekubeapi.errors import StatusError, bad_request, no_such_kind
 from fakekubeapi.resources import Resource, find_resource
-from fakekubeapi.storage.store import Key
+from fakekubeapi.storage.changes import Key
 from kubeobjects.schema.messages import Message, Schema, schema_of
 
 _ON_COLLECTION: Final = ("GET", "POST", "DELETE")

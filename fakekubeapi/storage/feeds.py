@@ -10,13 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from fakekubeapi.errors import expired
+from fakekubeapi.storage.changes import Change
 from fakekubeapi.storage.selectors import field_value
-
-if TYPE_CHECKING:
-    from fakekubeapi.storage.store import Change
 
 
 class Place(NamedTuple):

@@ -11,40 +11,15 @@ import asyncio
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final
 
 from fakekubeapi.errors import StatusError, expired
+from fakekubeapi.storage.changes import Change, ChangeType, Key, Object
 from fakekubeapi.storage.feeds import Feed, Feeds, Place
 from fakekubeapi.storage.journal import Entry, Journal
 
-Object = dict[str, Any]
-ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 DEFAULT_HISTORY: Final = 10_000
-
-
-class Key(NamedTuple):
-    """What identifies a stored object; sorted, keys are in storage order."""
-
-    resource: str
-    """The qualified name: `pods`, `leases.coordination.k8s.io`."""
-    namespace: str
-    """"" for cluster-scoped objects."""
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One entry of the history."""
-
-    revision: int
-    type: ChangeType
-    key: Key
-    object: Object
-    """The object after the change; a deleted one as it was last, with this revision."""
-    previous: Object | None
-    """The object before the change; None if it is new."""
 
 
 class Store:

@@ -16,9 +16,10 @@ from fakekubeapi.errors import ApiUnreachable, StatusError, too_large_version
 from fakekubeapi.latency import EVENT
 from fakekubeapi.resources import Resource
 from fakekubeapi.resources.wire import as_written
+from fakekubeapi.storage.changes import Change
 from fakekubeapi.storage.feeds import EVERYTHING, Place
 from fakekubeapi.storage.selectors import Predicate
-from fakekubeapi.storage.store import Change, Store
+from fakekubeapi.storage.store import Store
 from kubeobjects.schema.messages import Message
 from simclock import Latency, sleep
 
@@ -79,39 +80,33 @@ async def watch_events(
         yield event
     # With a latency each watch takes its time over each change, whatever it is about.
     place = options.place if latency is None else EVERYTHING
+    feed = None
     try:
         feed = store.follow(place, revision)
-    except StatusError as error:
-        yield {"type": "ERROR", "object": error.body()}
-        return
-    try:
-        while True:
-            if not connected():
-                raise ApiUnreachable("the API server went down (FakeApi.down)")
-            try:
-                changes = feed.take()
-            except StatusError as error:
-                yield {"type": "ERROR", "object": error.body()}
-                return
-            for change in changes:
+        while connected():
+            for change in feed.take():
                 if not connected():
                     break
                 change_event = _event_of(change, options)
                 if change_event is not None:
                     yield change_event
-            idle = feed.is_empty and connected()
-            if idle:
-                mark_at = _mark_at(options, loop.time())
-                if not await _before(feed.wait(), _earlier(deadline, mark_at)):
-                    if options.bookmarks:
-                        yield _bookmark(options, max(revision, store.revision))
-                    if deadline is not None and loop.time() >= deadline:
-                        return
-                    continue
-            if idle and latency is not None:
-                await sleep(sum(latency.of(EVENT)))
+            if not (feed.is_empty and connected()):
+                continue
+            mark_at = _mark_at(options, loop.time())
+            if await _before(feed.wait(), _earlier(deadline, mark_at)):
+                if latency is not None:
+                    await sleep(sum(latency.of(EVENT)))
+                continue
+            if options.bookmarks:
+                yield _bookmark(options, max(revision, store.revision))
+            if deadline is not None and loop.time() >= deadline:
+                return
+        raise ApiUnreachable("the API server went down (FakeApi.down)")
+    except StatusError as error:  # the history does not reach back so far
+        yield {"type": "ERROR", "object": error.body()}
     finally:
-        store.unfollow(feed)
+        if feed is not None:
+            store.unfollow(feed)
 
 
 def _begin(store: Store, options: WatchOptions, revision: int) -> tuple[int, list[Event]]:

@@ -12,7 +12,8 @@ from fakekubeapi.resources.service_accounts import (
     add_account,
     mirror_problem,
 )
-from fakekubeapi.storage.store import Key, Object, Store
+from fakekubeapi.storage.changes import Key, Object
+from fakekubeapi.storage.store import Store
 from kubeobjects.pods.annotations import MIRROR
 from simclock import Ids
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from fakekubeapi.errors import StatusError, conflict, invalid
 from fakekubeapi.requests.routes import Route
-from fakekubeapi.storage.store import Object
+from fakekubeapi.storage.changes import Object
 from fakekubeapi.verbs.ownership import Entries, Writer
 from fakekubeapi.verbs.posted import written
 from fakekubeapi.verbs.server import Server

@@ -16,7 +16,8 @@ from fakekubeapi.access.settings import AccessSettings
 from fakekubeapi.access.signing import SIGNERS
 from fakekubeapi.resources.certificates import is_approved, is_undecided, request_pem
 from fakekubeapi.resources.service_accounts import DEFAULT_ACCOUNT, ROOT_CA
-from fakekubeapi.storage.store import Key, Object, Store
+from fakekubeapi.storage.changes import Key, Object
+from fakekubeapi.storage.store import Store
 from simclock import Clock, Ids, format_rfc3339
 
 _ABOUT_ROOT: Final = {

@@ -15,7 +15,7 @@ from fakekubeapi.access import User
 from fakekubeapi.bodies import copy_json
 from fakekubeapi.errors import StatusError, already_exists, invalid, not_found
 from fakekubeapi.requests.routes import Route
-from fakekubeapi.storage.store import Key, Object
+from fakekubeapi.storage.changes import Key, Object
 from fakekubeapi.verbs.admission import admit_service_account
 from fakekubeapi.verbs.ownership import Entries, Writer
 from fakekubeapi.verbs.posted import posted

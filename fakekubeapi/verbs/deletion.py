@@ -20,7 +20,7 @@ from fakekubeapi.errors import conflict, precondition_failed
 from fakekubeapi.requests.routes import Route
 from fakekubeapi.requests.shapes import check_shape
 from fakekubeapi.resources import Resource
-from fakekubeapi.storage.store import Object
+from fakekubeapi.storage.changes import Object
 from fakekubeapi.verbs.server import Server
 from kubeobjects.schema.messages import message
 from simclock import Clock

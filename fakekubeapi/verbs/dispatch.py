@@ -23,7 +23,8 @@ from fakekubeapi.requests.parameters import (
 )
 from fakekubeapi.requests.routes import Route, parse_route
 from fakekubeapi.requests.shapes import check_shape, require_known_fields
-from fakekubeapi.storage.store import Key, Store
+from fakekubeapi.storage.changes import Key
+from fakekubeapi.storage.store import Store
 from fakekubeapi.storage.watch import reached, watch_events
 from fakekubeapi.verbs import writing
 from fakekubeapi.verbs.controllers import Controllers

@@ -20,7 +20,7 @@ from fakekubeapi.apply.structure import Struct, shape_of
 from fakekubeapi.errors import StatusError
 from fakekubeapi.requests.routes import Route
 from fakekubeapi.resources.wire import as_written
-from fakekubeapi.storage.store import Object
+from fakekubeapi.storage.changes import Object
 
 ByManager = dict[Manager, Owned]
 Entries = list[dict[str, Any]]

@@ -11,7 +11,7 @@ from fakekubeapi.errors import StatusError, bad_request, conflict
 from fakekubeapi.requests.routes import Route
 from fakekubeapi.requests.shapes import check_shape, undecodable
 from fakekubeapi.resources.wire import as_written
-from fakekubeapi.storage.store import Object
+from fakekubeapi.storage.changes import Object
 from kubeobjects.schema.messages import Message
 
 

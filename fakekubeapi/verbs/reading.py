@@ -15,6 +15,7 @@ from fakekubeapi.requests.parameters import (
     whole_number,
 )
 from fakekubeapi.requests.routes import Route
+from fakekubeapi.storage.changes import Key, Object
 from fakekubeapi.storage.feeds import Place
 from fakekubeapi.storage.selectors import (
     Predicate,
@@ -22,7 +23,7 @@ from fakekubeapi.storage.selectors import (
     label_selector,
     required_value,
 )
-from fakekubeapi.storage.store import Key, Object, Store
+from fakekubeapi.storage.store import Store
 from fakekubeapi.storage.watch import WatchOptions
 
 SELECTORS: Final = ("labelSelector", "fieldSelector")

@@ -17,7 +17,8 @@ from fakekubeapi.errors import StatusError, bad_request, conflict, invalid, not_
 from fakekubeapi.requests.routes import Route
 from fakekubeapi.requests.shapes import check_shape
 from fakekubeapi.resources.service_accounts import EXPIRATION_S
-from fakekubeapi.storage.store import Key, Object, Store
+from fakekubeapi.storage.changes import Key, Object
+from fakekubeapi.storage.store import Store
 from kubeobjects.causes import Cause, invalid_value
 from kubeobjects.golang.strconv import quoted_list
 from kubeobjects.schema.messages import message

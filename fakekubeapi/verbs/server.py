@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from fakekubeapi.access.settings import AccessSettings
 from fakekubeapi.errors import not_found
 from fakekubeapi.requests.routes import Route
-from fakekubeapi.storage.store import Object, Store
+from fakekubeapi.storage.changes import Object
+from fakekubeapi.storage.store import Store
 from fakekubeapi.verbs.controllers import Controllers
 from fakekubeapi.verbs.ownership import Owners
 from simclock import Clock, Ids, format_rfc3339

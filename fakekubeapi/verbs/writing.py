@@ -17,7 +17,7 @@ from fakekubeapi.errors import StatusError, bad_request, invalid, not_found, oth
 from fakekubeapi.patches.patch import apply_patch
 from fakekubeapi.requests.parameters import is_true
 from fakekubeapi.requests.routes import Route
-from fakekubeapi.storage.store import Object
+from fakekubeapi.storage.changes import Object
 from fakekubeapi.verbs.changing import Change, change_object
 from fakekubeapi.verbs.creation import New, create
 from fakekubeapi.verbs.ownership import Writer

@@ -21,9 +21,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakekubeapi import ApiUnreachable, FakeApi, ServerOptions
+from fakekubeapi.storage.changes import Key
 from fakekubeapi.storage.feeds import Feed
 from fakekubeapi.storage.selectors import label_selector
-from fakekubeapi.storage.store import Key, Store
+from fakekubeapi.storage.store import Store
 from simclock import NothingToWaitFor, Rng, run_virtual
 
 pytestmark = pytest.mark.virtual_time

@@ -31,7 +31,8 @@ APP = RegistryImage(
 
 @dataclass(frozen=True)
 class Program:
-    """What a container does: a shell script for the real thing, behaviours for the fake."""
+    """What a container does: a shell script for the real thing, behaviours for the fake. A script
+    that sets traps prints a line when they are set, which is a while after its start."""
 
     script: str
     plays: Callable[[Any], tuple[Any, ...]] = lambda fake: ()
@@ -139,7 +140,16 @@ class Runtime:
         sandbox = await self.run_sandbox(config)
         container = await self.create(sandbox, config, program)
         await self.start(container)
+        if self.fake is None and "trap" in program.script:
+            await self._until_printed(container)
         return sandbox, container
+
+    async def _until_printed(self, container: str) -> None:
+        """Wait until the container has printed something."""
+        log = Path((await self.status(container)).log_path)
+        async with asyncio.timeout(20):
+            while not log.stat().st_size:  # noqa: ASYNC110 - nothing tells of a file of the runtime
+                await asyncio.sleep(0.05)
 
     async def stop(self, container: str, timeout_s: int = 0) -> None:
         await self.call(

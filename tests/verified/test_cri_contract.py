@@ -6,7 +6,6 @@ REFKUBELET_CONTAINERD=1.
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import grpc
@@ -19,10 +18,12 @@ from kubeobjects.golang.grpc_deadlines import within_deadline
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(900)]
 
-IGNORES_TERM = Program("trap '' TERM; exec sleep 1000", lambda fake: (fake.ignores("SIGTERM"),))
+IGNORES_TERM = Program(
+    "trap '' TERM; echo set; exec sleep 1000", lambda fake: (fake.ignores("SIGTERM"),)
+)
 
 STOPS_WITH_5 = Program(
-    "trap 'exit 5' TERM; while :; do sleep 0.05; done", lambda fake: (fake.stops(5),)
+    "trap 'exit 5' TERM; echo set; while :; do sleep 0.05; done", lambda fake: (fake.stops(5),)
 )
 EXECS = ["sh", "-c", "echo out; echo err >&2; exit 4"]
 ANSWERS_EXEC = Program(
@@ -302,7 +303,6 @@ async def test_stop_with_timeout_zero_kills_CRI_060(runtime: Runtime) -> None:
 
 async def test_stop_waits_for_the_handler_of_the_signal_CRI_060(runtime: Runtime) -> None:
     _, container = await runtime.running(STOPS_WITH_5)
-    await asyncio.sleep(0.3)  # the shell needs a moment to set its trap
     await runtime.stop(container, 20)
     status = await runtime.status(container)
     assert (status.exit_code, status.reason) == (5, "Error")

@@ -132,7 +132,7 @@ async def test_a_script_is_the_main_process_CRI_057_CRI_070(runtime: Runtime) ->
 
 
 async def test_a_script_traps_its_stop_signal_CRI_060(runtime: Runtime) -> None:
-    script = "trap 'exit 5' TERM; while :; do sleep 0.05; done"
+    script = "trap 'exit 5' TERM; echo set; while :; do sleep 0.05; done"
     _, container = await runtime.running(plays(script))
     await asyncio.sleep(0.3)
     await runtime.stop(container, 20)
@@ -140,7 +140,7 @@ async def test_a_script_traps_its_stop_signal_CRI_060(runtime: Runtime) -> None:
 
 
 async def test_a_script_ignores_its_stop_signal_CRI_060(runtime: Runtime) -> None:
-    _, container = await runtime.running(plays("trap '' TERM; sleep 1000 & wait"))
+    _, container = await runtime.running(plays("trap '' TERM; echo set; sleep 1000 & wait"))
     await asyncio.sleep(0.3)
     await runtime.stop(container, 1)
     assert (await runtime.status(container)).exit_code == 137

@@ -5,11 +5,11 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import yaml
+from msgspec import Struct
 
 from fakekubeapi.bodies import JSON, PROTOBUF, YAML, encode
 from fakekubeapi.errors import StatusError
@@ -17,8 +17,7 @@ from fakekubeapi.protobuf.envelope import encode_event, encode_object
 from kubeobjects.schema.messages import Schema
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """One way to write answers."""
 
     content_type: str

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from fakekubeapi.access import ADMIN, AccessPolicy, User, Users
 from fakekubeapi.access.certificates import CertificateAuthority
@@ -35,8 +36,7 @@ from simclock.latency import NO_DELAY
 _Events: TypeAlias = AsyncGenerator[dict[str, Any], None]
 
 
-@dataclass(frozen=True, slots=True)
-class RequestRecord:
+class RequestRecord(Struct, frozen=True):
     """One request as it arrived and was answered."""
 
     seq: int
@@ -60,8 +60,7 @@ class RequestRecord:
     was opened."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Begun:
+class _Begun(Struct, frozen=True):
     """A request that has arrived: its number, and when."""
 
     seq: int

@@ -10,13 +10,13 @@ from __future__ import annotations
 import logging
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
 
 from aiohttp import web
 from aiohttp.abc import AbstractAccessLogger
 from aiohttp.http_exceptions import HttpProcessingError
+from msgspec import Struct
 
 from fakekubeapi.access import User
 from fakekubeapi.answers import Format, formats
@@ -44,8 +44,7 @@ log = logging.getLogger("fakekubeapi.requests")
 """What clients asked, at level INFO."""
 
 
-@dataclass(frozen=True, slots=True)
-class HttpServer:
+class HttpServer(Struct, frozen=True):
     """A running server. As an async context manager it is closed at the end of the block."""
 
     url: str

@@ -7,8 +7,9 @@ tools match. Upstream: apimachinery pkg/util/validation/field.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from kubeobjects.golang.json import go_json
 from kubeobjects.golang.strconv import quoted
@@ -18,8 +19,7 @@ MOST_ALIKE: Final = 10
 Kubernetes says it for each part, which takes the square of what was written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Struct, frozen=True):
     """One wrong field of an object, as an entry of `details.causes` of a Status."""
 
     field: str

@@ -5,11 +5,10 @@ A kubelet makes the Node object of them, and a fake machine answers with them. A
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryStats:
+class MemoryStats(Struct, frozen=True):
     """Memory of the root cgroup: `available = total - working set` (EVIC-020)."""
 
     total_bytes: int
@@ -17,8 +16,7 @@ class MemoryStats:
     time_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class FilesystemStats:
+class FilesystemStats(Struct, frozen=True):
     """statfs of one filesystem (EVIC-022). `device` tells filesystems apart (EVIC-040).
     `kept_bytes`: free, but for root only, and so not available."""
 
@@ -31,8 +29,7 @@ class FilesystemStats:
     kept_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PidStats:
+class PidStats(Struct, frozen=True):
     """Tasks (threads count) that there may be, and that there are (EVIC-025)."""
 
     limit: int
@@ -40,8 +37,7 @@ class PidStats:
     time_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class KernelMessage:
+class KernelMessage(Struct, frozen=True):
     """A record of the kernel's log, and when it was written or read; continuation lines are left
     out."""
 

@@ -8,12 +8,14 @@ Rules: SRC-036, EVIC-092. Upstream: apimachinery pkg/api/resource: quantity.go.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from typing import Final
 
+from msgspec import Struct
+
 from kubeobjects.golang.json import go_number
+from kubeobjects.structs import replace
 
 NANO: Final = 1_000_000_000
 MILLI: Final = NANO // 1000  # of a unit, in nano units
@@ -68,8 +70,7 @@ class Form(Enum):
     EXPONENT = "e3, e6, e-3"
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(Struct, frozen=True):
     """An amount, and how to show it."""
 
     nano: int = 0

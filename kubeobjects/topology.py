@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from kubeobjects.arguments import arguments_told
 
 
-@dataclass(frozen=True, slots=True)
-class Cpu:
+class Cpu(Struct, frozen=True):
     """An online CPU. `core` is the kernel's core id, which is unique within a socket only. `cache`:
     the last-level cache that it shares with some CPUs of its NUMA node; None: with all of them."""
 
@@ -28,8 +29,7 @@ class HugePages:
     pages: int
 
 
-@dataclass(frozen=True, slots=True)
-class NumaNode:
+class NumaNode(Struct, frozen=True):
     """A NUMA node; `distances` are those to every node, in the order of their ids."""
 
     id: int

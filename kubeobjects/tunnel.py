@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 HEAD_BYTES: Final = 64 * 1024
 """How long the head of an answer may be: the limit of the reader that is given to `join`."""
@@ -28,8 +29,7 @@ class TunnelError(Exception):
     """The other side does not answer, or not as it should. The text is as in Go."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """The other side's answer where it does not change protocols. The names of `headers` are in
     lower case."""
 

@@ -16,12 +16,12 @@ import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from msgspec.structs import replace
+from msgspec import Struct
 
+from kubeobjects.structs import replace
 from refkubelet.certificates.store import CertificateError
 from refkubelet.config import (
     ConfigError,
@@ -334,8 +334,7 @@ def host_ips(node_ip: str, *, standalone: bool) -> tuple[str, ...]:
         return (str(probe.getsockname()[0]),)
 
 
-@dataclass(frozen=True, slots=True)
-class _Runtime:
+class _Runtime(Struct, frozen=True):
     """A runtime that has shaken hands; `version`: `<name>://<version>` (NODE-033)."""
 
     client: CriClient

@@ -17,6 +17,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec import Struct
+
 from kubeobjects.golang.duration import format_duration
 from simclock import Clock
 
@@ -140,8 +142,7 @@ class PartEnded(Exception):
     """A part returned, or was cancelled from inside: parts run until the kubelet ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """`run` runs until it is cancelled, and can be called again after it has failed. `fatal`: the
     errors with which the whole kubelet ends."""
 

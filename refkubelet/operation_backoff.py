@@ -6,15 +6,15 @@ Upstream: pkg/util/goroutinemap/exponentialbackoff.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 FIRST_RETRY_S: Final = 0.5
 LONGEST_RETRY_S: Final = 122.0
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
+class Retry(Struct, frozen=True):
     """An operation that failed: not before `not_before_s` again."""
 
     delay_s: float

@@ -6,7 +6,8 @@ A case or a scenario that shows one is expected to fail on those kubelets, and o
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 __all__ = ["KnownBug", "Release", "release_of"]
 
@@ -14,8 +15,7 @@ Release = tuple[int, int, int]
 """A version of Kubernetes: (1, 31, 14)."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownBug:
+class KnownBug(Struct, frozen=True):
     """One bug of kubelets. Raises ValueError for `since` or `fixed` that are no versions."""
 
     upstream: str

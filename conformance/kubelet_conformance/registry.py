@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
+
 from kubelet_conformance.features import Feature, Level
 from kubelet_conformance.known_bugs import KnownBug, release_of
 from kubelet_conformance.shards import parts
@@ -54,8 +56,7 @@ ID: Final = re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$")
 NO_CONFIG: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """One behaviour that a kubelet must or should show, and the code that checks it."""
 
     id: str
@@ -72,9 +73,9 @@ class Case:
     """What kubelet and runtime must offer."""
     body: CaseBody
     """The function that checks it."""
-    node_config: Mapping[str, Any] = field(default_factory=dict)
+    node_config: Mapping[str, Any] = {}
     """KubeletConfiguration fields beside the harness's own."""
-    machine: Mapping[str, Any] = field(default_factory=dict)
+    machine: Mapping[str, Any] = {}
     """CPUs and NUMA nodes of the machine, see `conformance`."""
     alone: bool = False
     """Whether it needs a kubelet to itself, although nothing else of it says so."""
@@ -279,8 +280,7 @@ class Selection:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class CaseNames:
+class CaseNames(Struct, frozen=True):
     """By which names cases can be chosen."""
 
     ids: frozenset[str]

@@ -6,10 +6,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 AREAS: Final = "LIFE|BACK|PLEG|GC|SRC|MIRR|STAT|EVIC|PREE|CG|PROBE|CRI|NODE|SRV|CFG"
 CITED: Final = re.compile(rf"(?<![A-Za-z0-9])((?:{AREAS})[-_]\d{{3}})(\.\d{{1,2}})?(?!\d)")
@@ -18,8 +19,7 @@ PRODUCT: Final = ("refkubelet", "kubeobjects", "fakecri", "fakekubeapi")
 """The packages whose code carries rules out, the kubelet's first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A function, a method, a class or a table of a module that cites a rule."""
 
     path: str

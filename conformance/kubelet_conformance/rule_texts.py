@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 _PACKAGE: Final = Path(__file__).parent
 DEFINED: Final = re.compile(r"\*\*([A-Z]{2,5}-\d{3})\*\*")
@@ -23,8 +24,7 @@ MARKS: Final = re.compile(
 """Code, what is bold and what is stressed. An asterisk elsewhere stands for itself (`cpu.*`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleText:
+class RuleText(Struct, frozen=True):
     """One rule, as its page has it."""
 
     id: str

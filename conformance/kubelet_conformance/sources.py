@@ -8,13 +8,13 @@ import importlib.util
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from kubelet_conformance.packaged import SCENARIOS, shipped
 from kubelet_conformance.registry import REGISTRY, Case, CaseNames, Selection, load_cases
 from kubelet_conformance.scenarios.files import SUFFIXES
+from kubeobjects.structs import replace
 
 PACKAGE: Final = Path(__file__).parent
 WRITTEN_ID: Final = re.compile(r'conformance\(\s*id="([a-z0-9-]+)"')

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from textwrap import shorten
 from typing import IO, Any, Final
@@ -16,6 +15,7 @@ from kubelet_conformance.harness.runs.case_run import Outcome, Result
 from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.harness.runs.seeds import text_of
 from kubelet_conformance.results_schema import told
+from kubeobjects.structs import replace
 
 LONGEST_REASON: Final = 300
 COLUMNS: Final = (

@@ -6,10 +6,11 @@ call does not have (an image pull has no container) matches only an open one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import NoneType
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 PATTERN: Final = frozenset("*?[")
 """A name with one of these is a pattern."""
@@ -37,8 +38,7 @@ class Subject(NamedTuple):
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Struct, frozen=True):
     """The open or wanted fields of a rule. `pod` may name the pod or its UID."""
 
     pod: str | None = None

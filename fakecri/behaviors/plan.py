@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Any, Final, TypeVar
+
+from msgspec import Struct
 
 from fakecri.words import behaviors as words
 from fakecri.words import stop_signals
 from fakecri.words.behaviors import Behavior, ExecContext, Reply
 from fakecri.words.curves import at
+from kubeobjects.structs import replace
 
 B = TypeVar("B", bound=Behavior)
 _DEFAULT_STOP: Final = words.stops()
 _NO_USE: Final = words.uses()
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """One run. The default runs for ever and ends with 143 as soon as it gets SIGTERM."""
 
     exits: words.exits | None = None
@@ -145,7 +146,7 @@ def _of(kind: type[B], layer: Sequence[Behavior]) -> list[B]:
     return [one for one in (*layer, *meant) if isinstance(one, kind)]
 
 
-_ONCE: Final = frozenset(field.name for field in fields(Plan)) - {"prints", "replies", "serves"}
+_ONCE: Final = frozenset(Plan.__struct_fields__) - {"prints", "replies", "serves"}
 
 
 def _once(layer: Sequence[Behavior]) -> dict[str, Any]:

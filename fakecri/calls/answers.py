@@ -7,12 +7,12 @@ here: a call looks at a core that is not up to date, or its news wait for the ne
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
 from google.protobuf.message import Message
 from kubecri.v1 import api_pb2 as pb
+from msgspec import Struct
 
 from fakecri.calls import containers, images, lists, metrics, runtime, sandboxes, stats
 from fakecri.calls.checkpoint import checkpoint
@@ -47,8 +47,7 @@ _IN_BYTES: Final[Mapping[str, Callable[[Core, Any], bytes]]] = {
 }
 
 
-@dataclass(slots=True, eq=False)
-class Outage:
+class Outage(Struct, eq=False):
     """Whether the runtime is down, and since when."""
 
     error: CriError | None = None

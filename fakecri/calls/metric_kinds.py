@@ -8,10 +8,10 @@ happen here: a value is made up that the fake does not model.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from kubecri.v1 import api_pb2 as pb
+from msgspec import Struct
 
 from fakecri.calls.stats import pids_of
 from fakecri.core.objects import Container
@@ -38,8 +38,7 @@ _ROWS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 """The values of each row of a metric that has these labels beside `LABELS`."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """One container, and its statistics now."""
 
     core: Core
@@ -55,8 +54,7 @@ class View:
         return pids_of(self.container, self.now_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class MetricKind:
+class MetricKind(Struct, frozen=True):
     """One metric: what it is called, what it is, how it is read; `more` labels beside `LABELS`,
     with the values of each of its rows. `of_pod`: told of sandboxes, not of containers."""
 

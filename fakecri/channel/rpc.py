@@ -19,6 +19,7 @@ from typing import Any, Final, NoReturn
 
 import grpc
 import grpc.aio
+from msgspec import Struct
 
 log = logging.getLogger("fakecri.channel.rpc")
 
@@ -30,8 +31,7 @@ DEADLINE_DETAILS: Final = "Deadline Exceeded"
 CANCEL_DETAILS: Final = "Locally cancelled by application!"
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Struct, frozen=True):
     """How a call ended."""
 
     code: grpc.StatusCode

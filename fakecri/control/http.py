@@ -14,13 +14,13 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import h11
+from msgspec import Struct, field
 
 from fakecri.cri.endpoint import make_room, socket_path
 
@@ -34,8 +34,7 @@ _CUT_OFF: Final = (h11.SEND_BODY, h11.ERROR)
 """States of a client whose request was answered before its end, or has no end that we know."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One request. `query` has the last value of each parameter."""
 
     method: str
@@ -44,8 +43,7 @@ class Request:
     body: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """One response: JSON lines if there are `lines`, else `data` as one JSON document."""
 
     data: Any = None

@@ -5,8 +5,9 @@ The core only says what is to be written; `clockwork.files.HostFiles` does it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from simclock import format_rfc3339
 
@@ -14,30 +15,26 @@ BYTES_OF_LOGS: Final = "surrogateescape"
 """How texts of logs hold bytes that are no UTF-8, such as half a letter where a line is cut."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenLog:
+class OpenLog(Struct, frozen=True):
     """Create the log file, or open it again; missing directories are made (CRI-045)."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class WriteLog:
+class WriteLog(Struct, frozen=True):
     """Add text to an open log."""
 
     path: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class CloseLog:
+class CloseLog(Struct, frozen=True):
     """The container has ended."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class WriteMessage:
+class WriteMessage(Struct, frozen=True):
     """Replace a file by a termination message."""
 
     path: str
@@ -47,8 +44,7 @@ class WriteMessage:
 FileWork: TypeAlias = OpenLog | WriteLog | CloseLog | WriteMessage
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
+class LogLine(Struct, frozen=True):
     """A line a container wrote."""
 
     time_ns: int

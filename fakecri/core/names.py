@@ -5,11 +5,11 @@ What must never happen here: two holders of one name (CRI-024).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from google.protobuf.message import Message
 from kubecri.v1 import api_pb2 as pb
+from msgspec import Struct, field
 
 from fakecri.core.lookups.lookup import shown
 from fakecri.core.requests import container_name, sandbox_name
@@ -27,8 +27,7 @@ def name_of_create(request: Message) -> Name:
     return "container", container_name(request.config.metadata, request.sandbox_config.metadata)
 
 
-@dataclass(slots=True, eq=False)
-class NameTable:
+class NameTable(Struct, eq=False):
     """Which object has which name."""
 
     _holders: dict[Name, str] = field(default_factory=dict)

@@ -6,7 +6,6 @@ What must never happen here: a run ends twice, or a line is written after the en
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from kubecri.v1 import api_pb2 as pb
@@ -20,6 +19,7 @@ from fakecri.core.runtime import LOST, SIGKILLED, Core
 from fakecri.machine.values import NEVER_A_VICTIM, Victim
 from fakecri.words import stop_signals
 from fakecri.words.curves import whole_ns
+from kubeobjects.structs import replace
 
 
 def advance(core: Core) -> None:

@@ -21,6 +21,8 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from kubecri.v1 import api_pb2 as pb
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from fakecri import cgroupfs
 from fakecri.behaviors.plan import Plan
@@ -61,8 +63,7 @@ class Identity(NamedTuple):
     """Gives the version; called when it is asked for, since it may take a while to find out."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Setup:
+class Setup(Struct, frozen=True, eq=False):
     """How the runtime was set up."""
 
     handlers: tuple[str, ...] = ()
@@ -71,7 +72,7 @@ class Setup:
     """Mounts of host paths show the files of this machine."""
     cgroup_driver: pb.CgroupDriver = pb.CGROUPFS
     """What RuntimeConfig says; names follow the cgroup_parent that is given."""
-    identity: Identity = field(default_factory=Identity)
+    identity: Identity = struct_field(default_factory=Identity)
     """What Version says."""
 
 

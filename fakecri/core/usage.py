@@ -8,8 +8,9 @@ happen here: a container that is gone is still counted.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from fakecri.words import behaviors as words
 from fakecri.words.curves import at
@@ -28,8 +29,7 @@ class Amounts(NamedTuple):
 NOTHING: Final = Amounts()
 
 
-@dataclass(slots=True, eq=False)
-class UsageLedger:
+class UsageLedger(Struct, eq=False):
     """Memory of running containers and disk of all; times are nanoseconds since 1970.
 
     Of containers with a cgroup it has the disk alone: their memory is charged there.

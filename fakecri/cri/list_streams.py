@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from google.protobuf.message import Message
+from msgspec import Struct
 
 from fakecri.cri.services import METHODS
 
 
-@dataclass(frozen=True, slots=True)
-class ListStream:
+class ListStream(Struct, frozen=True):
     """A streaming list, beside the unary one that has the same items in one message."""
 
     unary: str

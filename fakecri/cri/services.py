@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NoReturn, Protocol
 
 import grpc
 from google.protobuf import message_factory
 from google.protobuf.message import Message
 from kubecri.v1 import api_pb2
+from msgspec import Struct
 
 from kubeobjects.strict.errors import did_you_mean
 
@@ -81,8 +81,7 @@ class Answerer(Protocol):
         """The answers of a streaming call. Raises grpc.RpcError."""
 
 
-@dataclass(frozen=True, slots=True)
-class RpcMethod:
+class RpcMethod(Struct, frozen=True):
     """One CRI method: bare name (unique over both services), service, messages, kind of answer."""
 
     name: str

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from google.protobuf.message import Message
 from kubecri.deviceplugin import api_pb2 as api
+from msgspec import Struct
 
 from fakecri.errors import CriError, status_code, unknown
+from kubeobjects.structs import replace
 
 API_VERSION: Final = "v1beta1"
 METHODS: Final = (
@@ -27,8 +29,7 @@ METHODS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PluginDevice:
+class PluginDevice(Struct, frozen=True):
     """A device. `health`: Healthy, or any other text; `nodes`: the numbers of the NUMA nodes next
     to it."""
 
@@ -43,8 +44,7 @@ class PluginDevice:
         return device
 
 
-@dataclass(frozen=True, slots=True)
-class PluginCall:
+class PluginCall(Struct, frozen=True):
     """One call of the kubelet. `time_s`: when it came, on the loop's clock."""
 
     method: str

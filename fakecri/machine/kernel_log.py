@@ -6,8 +6,9 @@ import asyncio
 import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from kubeobjects.machine import KernelMessage
 
@@ -47,8 +48,7 @@ class KernelLogReader(AsyncIterator[KernelMessage]):
         self._more.set()
 
 
-@dataclass(slots=True, eq=False)
-class KernelLog:
+class KernelLog(Struct, eq=False):
     """The log. `lines`: the last 1000, as in a kernel's ring buffer. `listeners` are called with
     each new line. `error`: set it, and readers fail with it."""
 

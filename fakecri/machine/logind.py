@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 
-@dataclass(slots=True, eq=False)
-class FakeLock:
+class FakeLock(Struct, eq=False):
     """A delay lock on shutdowns."""
 
     logind: FakeLogind
@@ -44,8 +44,7 @@ class Signals(AsyncIterator[bool]):
         return await self.unheard.get()
 
 
-@dataclass(slots=True, eq=False)
-class FakeLogind:
+class FakeLogind(Struct, eq=False):
     """The part of logind that delays shutdowns. `delay_s`: its InhibitDelayMaxSec. A client may
     change it, unless logind is `stubborn`; `asked_s` has what clients asked for. `locks`: those
     that are held."""

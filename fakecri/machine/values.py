@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct
+
 from kubeobjects.arguments import arguments_told
 
 GIB: Final = 1024**3
@@ -25,8 +27,7 @@ class InterfaceTraffic:
     tx_errors: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """What all containers and images use together, bytes."""
 
     memory_bytes: int = 0

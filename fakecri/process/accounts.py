@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 _PASSWD: Final = ("root:x:0:0:root:/root:/bin/sh", "nobody:x:65534:65534::/:/bin/false")
 _GROUP: Final = ("root:x:0:", "nogroup:x:65534:")
 _USER_FIELDS, _GROUP_FIELDS = 7, 4
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Struct, frozen=True):
     """One line of /etc/passwd."""
 
     name: str
@@ -21,8 +21,7 @@ class User:
     home: str
 
 
-@dataclass(frozen=True, slots=True)
-class Accounts:
+class Accounts(Struct, frozen=True):
     """Both files, as lines; by default those of every image of the fake. Raises ValueError for a
     line that is none."""
 

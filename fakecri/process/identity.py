@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+
+class Identity(Struct, frozen=True):
     """User and groups of a process; `groups` as the kernel lists them: sorted, with `gid`."""
 
     uid: int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 CAPABILITIES: Final = [
     *("CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID"),
@@ -17,8 +18,7 @@ CAPABILITIES: Final = [
 """In the order of their numbers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Security:
+class Security(Struct, frozen=True):
     """By default everything is allowed."""
 
     bounding: frozenset[str] = frozenset(CAPABILITIES)

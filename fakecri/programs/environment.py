@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
 
 from fakecri import fakesh
@@ -13,6 +12,7 @@ from fakecri.core.security import security_of
 from fakecri.programs.container_files import files_of
 from fakecri.programs.kernel_files import first_process, pid_owner
 from fakecri.programs.known import Known
+from kubeobjects.structs import replace
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

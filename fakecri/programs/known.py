@@ -8,8 +8,9 @@ behaviour answers. Everything else is not there, as in an image that lacks it (C
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fakecri import fakesh
 from fakecri.behaviors.matching import Subject
@@ -21,8 +22,7 @@ EVERY: Final = "*"
 """An image with this program has every program."""
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """The programs of a container by name. `every`: each other name is a program, too, which does
     nothing and succeeds."""
 

@@ -8,10 +8,10 @@ container, or its mistake ends the fake.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Final, TypeAlias
 
 from kubecri.v1 import api_pb2 as pb
@@ -25,6 +25,7 @@ from fakecri.core.objects import Container, State
 from fakecri.core.runtime import Core, News
 from fakecri.programs.known import Known
 from fakecri.words.behaviors import runs, start_fails
+from kubeobjects.structs import replace
 
 log = logging.getLogger("fakecri")
 _FAILED: Final = 1
@@ -116,7 +117,7 @@ class MainPrograms:
         container.stop.heard = invocation.stop.set
         if container.config.stdin:
             stdin = self._stdins[container.id] = asyncio.StreamReader()
-            invocation = replace(invocation, stdin=stdin)
+            invocation = dataclasses.replace(invocation, stdin=stdin)
         task = asyncio.get_running_loop().create_task(self._play(container, program, invocation))
         self._tasks[container.id] = task
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
 from kubecri.v1 import api_pb2 as pb
+from msgspec import Struct, field
 
 from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core.objects import Container, Sandbox, State
@@ -48,8 +49,7 @@ class NoSuchService(LookupError):
     """The health service does not know the service."""
 
 
-@dataclass(slots=True)
-class Visit:
+class Visit(Struct):
     """A client that connected, or tried to. `path` and `headers` of an HTTP request (names as
     sent), `service` of a health check; `time_s` and `ended_s` on the fake's clock.
 
@@ -86,8 +86,7 @@ def host_ports(sandbox: Sandbox) -> list[tuple[int, int]]:
     ]
 
 
-@dataclass(slots=True, eq=False)
-class Ports:
+class Ports(Struct, eq=False):
     """The ports of all pods of a fake. `visits`: the clients that connected, oldest first; the last
     10,000. `turned_away`: those that found no listener, or one that speaks another protocol; not
     those that a socket of this machine refused."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as pb
@@ -18,6 +17,7 @@ from fakecri.behaviors.matching import Match, Subject
 from fakecri.recording.recorded import Exchange
 from fakecri.words.behaviors import Reply, exits, ignores, replies, start_fails, stops
 from fakecri.words.word import to_dict
+from kubeobjects.structs import replace
 
 _NATURAL: Final = frozenset({"NOT_FOUND", "CANCELLED"})
 """Errors that the caller brings about: an object that is gone, a caller that went away."""

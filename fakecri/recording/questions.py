@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
 
 from fakecri.behaviors.matching import Match
 from fakecri.cri.services import require_method
@@ -17,8 +18,7 @@ smallest and largest allowed one."""
 ANYTHING: Final = Match()
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """Which calls are meant. The defaults fit every call."""
 
     method: str | None = None
@@ -120,4 +120,4 @@ def distance(wanted: Query, call: Call, differences: list[str]) -> int:
     """How far a call is from the wanted one; another method counts more than all other
     differences."""
     other_method = wanted.method is not None and call.method != wanted.method
-    return len(differences) + (len(fields(Match)) if other_method else 0)
+    return len(differences) + (len(Match.__struct_fields__) if other_method else 0)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from fakecri.behaviors.matching import Subject
 from fakecri.cri.services import METHODS
@@ -21,8 +22,7 @@ class RecordError(ValueError):
     """A record cannot be read; the text names the file and the line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """One unary call and how it ended. Times are seconds since the record began."""
 
     method: str

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Any, TypeAlias, TypeVar
 
 from google.protobuf.message import Message
+from msgspec import Struct
 
 from fakecri.behaviors.matching import Match, Subject, require_count
 from fakecri.recording.call import DISTURBED, Call
@@ -26,8 +26,7 @@ Place: TypeAlias = tuple[str, str, str]
 Effect: TypeAlias = Callable[["Rule", Call, Proceed], Awaitable[Message]]
 
 
-@dataclass(slots=True, eq=False)
-class Condition:
+class Condition(Struct, eq=False):
     """When a rule applies. `nth` counts the calls that fit the rest, from 1."""
 
     method: str

@@ -11,10 +11,10 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as pb
+from msgspec import Struct
 
 from fakecri import fakesh
 from fakecri.behaviors.plan import next_reply
@@ -124,8 +124,7 @@ def running_container(core: Core, container_id: str) -> Container:
 # -- the parts -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Console:
+class _Console(Struct, frozen=True):
     stdin: asyncio.StreamReader
     stdout: Output
     stderr: Output

@@ -6,8 +6,9 @@ that are read here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 PROTOCOL_HEADER: Final = "X-Stream-Protocol-Version"
 ACCEPTED_HEADER: Final = "X-Accepted-Stream-Protocol-Versions"
@@ -15,8 +16,7 @@ SPDY: Final = "SPDY/3.1"
 _REASONS: Final = {400: "Bad Request", 403: "Forbidden", 404: "Not Found"}
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     """Method, path without its query, and headers in order, with lower-case names."""
 
     method: str

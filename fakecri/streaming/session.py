@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 from kubecri.v1 import api_pb2 as pb
+from msgspec import Struct
 
 from fakecri import process
 from fakecri.clockwork.clockwork import Clockwork
@@ -23,8 +23,7 @@ from fakecri.programs.main_programs import MainPrograms
 from fakecri.programs.ports import Ports
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """How a command or an attach ended: with the `exit_code` of the command, or with a `failure`,
     the text of why there is none. It is sent on the error channel (metav1.Status; CRI-115)."""
 
@@ -52,8 +51,7 @@ class Outcome:
         return json.dumps(status, separators=(",", ":")).encode()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Runtime:
+class Runtime(Struct, frozen=True, eq=False):
     """The parts of a fake runtime that streams use."""
 
     core: Core
@@ -63,8 +61,7 @@ class Runtime:
     ports: Ports
 
 
-@dataclass(slots=True, eq=False)
-class Channels:
+class Channels(Struct, eq=False):
     """The streams of one caller; None: the caller did not ask for that one."""
 
     stdin: asyncio.StreamReader | None = None

@@ -14,9 +14,10 @@ used twice, or a peer's mistake ending as an exception other than `PeerError`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from fakecri.streaming.spdy_frames import (
     CANCEL,
@@ -84,47 +85,41 @@ TRANSITIONS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """The other side opened a stream; answer with `reply` or `reset`."""
 
     stream_id: int
     headers: Headers
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Struct, frozen=True):
     """The other side accepted a stream of ours."""
 
     stream_id: int
     headers: Headers
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(Struct, frozen=True):
     """Bytes on a stream (at least one)."""
 
     stream_id: int
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """The other side sends nothing more on the stream."""
 
     stream_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class WasReset:
+class WasReset(Struct, frozen=True):
     """The other side gave the stream up."""
 
     stream_id: int
     status: int
 
 
-@dataclass(frozen=True, slots=True)
-class WentAway:
+class WentAway(Struct, frozen=True):
     """The other side opens no streams any more."""
 
     status: int

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from struct import Struct
 from typing import Final, TypeAlias
+
+import msgspec
 
 from fakecri.streaming.spdy_dictionary import DICTIONARY
 from fakecri.streaming.spdy_headers import U32, Headers, pack_headers, unpack_headers, word
@@ -42,8 +43,7 @@ class FrameError(ValueError):
     """The bytes are no SPDY/3.1 frames; the session cannot go on."""
 
 
-@dataclass(frozen=True, slots=True)
-class SynStream:
+class SynStream(msgspec.Struct, frozen=True):
     """Opens a stream. `fin`: the side that opens it will send nothing on it."""
 
     stream_id: int
@@ -54,8 +54,7 @@ class SynStream:
     priority: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SynReply:
+class SynReply(msgspec.Struct, frozen=True):
     """Accepts a stream."""
 
     stream_id: int
@@ -63,8 +62,7 @@ class SynReply:
     fin: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class MoreHeaders:
+class MoreHeaders(msgspec.Struct, frozen=True):
     """A HEADERS frame: more headers for an open stream."""
 
     stream_id: int
@@ -72,46 +70,40 @@ class MoreHeaders:
     fin: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RstStream:
+class RstStream(msgspec.Struct, frozen=True):
     """Ends a stream at once, in both directions."""
 
     stream_id: int
     status: int
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """Settings of the session, each as (flags, id, value)."""
 
     values: tuple[tuple[int, int, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Ping:
+class Ping(msgspec.Struct, frozen=True):
     """The other side sends it back as it is; odd ids are the client's."""
 
     ping_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class GoAway:
+class GoAway(msgspec.Struct, frozen=True):
     """No new streams are wanted; those up to `last_stream_id` were handled."""
 
     last_stream_id: int
     status: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class WindowUpdate:
+class WindowUpdate(msgspec.Struct, frozen=True):
     """`delta` more bytes may be sent on the stream (0: on the session)."""
 
     stream_id: int
     delta: int
 
 
-@dataclass(frozen=True, slots=True)
-class Data:
+class Data(msgspec.Struct, frozen=True):
     """Bytes of a stream."""
 
     stream_id: int
@@ -119,8 +111,7 @@ class Data:
     fin: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownControl:
+class UnknownControl(msgspec.Struct, frozen=True):
     """A control frame of a type that SPDY/3.1 does not have; receivers ignore it."""
 
     kind: int

@@ -7,11 +7,11 @@ A connection needs nothing but the token, so the next one must not be foreseeabl
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
 from typing import Final
 
 import grpc
 from google.protobuf.message import Message
+from msgspec import Struct
 
 from fakecri.errors import CriError
 from simclock import Clock, Rng, unguessable
@@ -22,8 +22,7 @@ TOKEN_BYTES: Final = 6
 """8 characters of URL-safe base64."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Waiting(Struct, frozen=True):
     request: Message
     until_s: float
 

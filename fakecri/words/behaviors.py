@@ -7,8 +7,10 @@ in `fakecri.behaviors.plan`, which makes the plan of a run of them.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import KW_ONLY, InitVar, dataclass
+from dataclasses import KW_ONLY, InitVar
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeAlias
+
+from msgspec import Struct
 
 from fakecri import fakesh
 from fakecri.words import stop_signals
@@ -119,8 +121,7 @@ class Reply(Word):
     delay_s: Seconds = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class ExecContext:
+class ExecContext(Struct, frozen=True):
     """What a handler of `replies` is told of one exec. Times are seconds, `age_s` since the start
     of the container; `given_before`: answers of this rule to this container; `limit_s`: the time
     limit of the exec, None for none."""

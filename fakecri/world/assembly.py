@@ -8,7 +8,7 @@ functions that look the part up when they are called.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from fakecri.calls.answers import Answers, Outage
 from fakecri.calls.containers import StartsAndStops
@@ -36,8 +36,7 @@ from fakecri.world.programming import Programming
 from simclock import Clock, Ids, RealClock
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Parts:
+class Parts(Struct, frozen=True, eq=False):
     """The parts of a fake runtime that others than `assemble` use."""
 
     core: Core

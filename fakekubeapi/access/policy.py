@@ -6,8 +6,10 @@ that does not know the user."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct
 
 from fakekubeapi.access.users import MASTERS
 
@@ -15,8 +17,7 @@ ANY: Final = "*"
 REASON: Final = "a row of the access table"
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
+class Attributes(Struct, frozen=True):
     """One access to decide on (the spec of a SubjectAccessReview)."""
 
     user: str = ""
@@ -32,8 +33,7 @@ class Attributes:
     """Of a request that is not for a resource: `/healthz`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """The status of a review: allowed, denied, or neither (no opinion)."""
 
     allowed: bool = False
@@ -41,8 +41,7 @@ class Decision:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AccessRow:
+class AccessRow(Struct, frozen=True):
     """A row of the table: it fits an access that has these values. None, and `*`: any; a path may
     end in `*`. `group` is one of the user's groups."""
 
@@ -69,7 +68,7 @@ class AccessRow:
 
 
 _COMPARED: Final = (*("user", "verb", "api_group", "resource", "subresource", "name", "namespace"),)
-_FIELDS: Final = tuple(field.name for field in fields(AccessRow) if field.name != "says")
+_FIELDS: Final = tuple(name for name in AccessRow.__struct_fields__ if name != "says")
 
 
 def _fits_path(wanted: str, path: str) -> bool:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct
+
 from fakekubeapi.access.certificates import YEAR_S
 from kubeobjects.arguments import arguments_told
 
@@ -22,8 +24,7 @@ SIGNERS: Final = (CLIENT, KUBELET_CLIENT, KUBELET_SERVING)
 OF_KUBELETS: Final = (KUBELET_CLIENT, KUBELET_SERVING)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The condition that an approver sets: Approved or Denied, with why."""
 
     type: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakekubeapi.apply.field_sets import Fields, from_fields_v1, to_fields_v1
 
@@ -18,8 +19,7 @@ MAX_UPDATE_MANAGERS: Final = 10
 UNKNOWN: Final = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Manager:
+class Manager(Struct, frozen=True):
     """A client that writes, and how it writes. A client that both applies and updates is two
     managers."""
 
@@ -37,8 +37,7 @@ class Manager:
         return f'"{self.name}"{below}{used}'
 
 
-@dataclass(frozen=True, slots=True)
-class Owned:
+class Owned(Struct, frozen=True):
     """The fields of one manager, and the time of its last write (RFC 3339; "": unknown)."""
 
     fields: Fields

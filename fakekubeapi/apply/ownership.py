@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from fakekubeapi.apply.field_sets import NONE, Fields, Path, path_text, without_below
 from fakekubeapi.apply.managers import (
@@ -78,8 +79,7 @@ class Conflicts(Exception):
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(msgspec.Struct, frozen=True):
     """A write: by which manager, when, and which fields this request cannot change."""
 
     manager: Manager

@@ -9,37 +9,33 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from kubeobjects.schema.messages import TYPE_META, Field, Message
 from kubeobjects.schema.messages import Shape as Times
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(msgspec.Struct, frozen=True):
     """A value, or a list or object that is owned as a whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
+class Open(msgspec.Struct, frozen=True):
     """A value of no declared type: objects are granular, all else is owned as a whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetOf:
+class SetOf(msgspec.Struct, frozen=True):
     """A list of plain values, each of which has an owner."""
 
 
-@dataclass(frozen=True, slots=True)
-class MapOf:
+class MapOf(msgspec.Struct, frozen=True):
     """An object with keys that are no fields, such as labels."""
 
     values: Shape
 
 
-@dataclass(frozen=True, slots=True)
-class Keyed:
+class Keyed(msgspec.Struct, frozen=True):
     """A list whose elements are told apart by the values of these fields."""
 
     keys: Mapping[str, Any]
@@ -56,8 +52,7 @@ class Keyed:
         return present
 
 
-@dataclass(frozen=True, slots=True)
-class Struct:
+class Struct(msgspec.Struct, frozen=True):
     """An object with declared fields."""
 
     message: Message

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from fakekubeapi.apply import field_sets
 from fakekubeapi.apply.field_sets import NONE, Fields, Path
 from fakekubeapi.apply.structure import LEAF, OPEN, Keyed, Leaf, MapOf, Open, SetOf, Shape, Struct
@@ -21,8 +23,7 @@ class BadObject(ValueError):
     """An object that is not of its shape; the text names the field as the API server does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(msgspec.Struct, frozen=True):
     """What changed from one object to another: all parts, and not only the leaves."""
 
     added: Fields = NONE

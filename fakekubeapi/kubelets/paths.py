@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from fakekubeapi.errors import StatusError
 
@@ -37,8 +38,7 @@ _VERBS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(Struct, frozen=True):
     """A request that is passed on: about which object, which subresource of it, and, for a proxy,
     the path behind it as it was sent (`""` or `/...`, still quoted)."""
 

@@ -7,9 +7,10 @@ ResourceLocation, and their like of nodes and services.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, urlencode
+
+from msgspec import Struct
 
 from fakekubeapi.errors import StatusError, bad_request, not_found
 from fakekubeapi.kubelets.addresses import kubelet_of, parts_of, pod_address, service_address
@@ -26,8 +27,7 @@ _STREAMS: Final = (("stdin", "input"), ("stdout", "output"), ("stderr", "error")
 """The switches of exec and attach: the API server's word, the kubelet's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a request goes. `host` "": nowhere, as the pod has no node yet, and there is no log."""
 
     scheme: str
@@ -55,8 +55,7 @@ class Place:
         return (self.path or "/") + (f"?{self.query}" if self.query else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(Struct, frozen=True):
     """Finds the place of a request, by the objects of `store`."""
 
     store: Store

@@ -8,8 +8,9 @@ matched by that key and merged; every other list is replaced. Directives: `$patc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakekubeapi.bodies import copy_json
 from fakekubeapi.errors import StatusError, bad_request
@@ -22,8 +23,7 @@ _ORDER: Final = "$setElementOrder/"
 _DELETE_PRIMITIVE: Final = "$deleteFromPrimitiveList/"
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(Struct, frozen=True):
     """A list that is merged element by element."""
 
     key: str

@@ -10,9 +10,10 @@ both directions.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
 
 from fakekubeapi.protobuf.values import KINDS, Kind
 from fakekubeapi.protobuf.wire import (
@@ -61,8 +62,7 @@ def _kind(schema: Schema, name: str) -> Kind:
     return Kind(BYTES, codec.encode, codec.decode)
 
 
-@dataclass(frozen=True, slots=True)
-class _FieldCodec:
+class _FieldCodec(Struct, frozen=True):
     number: int
     name: str
     inline: bool

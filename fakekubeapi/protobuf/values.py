@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from fakekubeapi.protobuf.wire import (
     BYTES,
@@ -34,8 +34,7 @@ _AS_TEXT: Final = 1
 """`type` of an IntOrString that is a text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """How the values of one type are on the wire, and how in JSON."""
 
     wire_type: int

@@ -8,8 +8,9 @@ order of their quality; a quality of 0 comes last.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fakekubeapi.bodies import JSON, PROTOBUF, YAML
 from fakekubeapi.errors import StatusError
@@ -23,8 +24,7 @@ _META: Final = ("meta.k8s.io", "v1")
 _FORMS: Final = frozenset(("Table", "PartialObjectMetadata", "PartialObjectMetadataList"))
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What a client gets."""
 
     format: str = JSON
@@ -33,8 +33,7 @@ class Wanted:
     """`Table`, `PartialObjectMetadata` (or `...List`), or `AS_IS`."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Clause:
+class _Clause(Struct, frozen=True):
     """One media type of the header, or a range of them."""
 
     type: str

@@ -10,9 +10,10 @@ Not told as Go does: times that are texts, and null in a list.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
+
+from msgspec import Struct
 
 from kubeobjects.quantity import WRONG_FORM
 from kubeobjects.schema.messages import SCALARS, Field, Message, Schema, Shape
@@ -32,8 +33,7 @@ AMOUNTS: Final = "v1.ResourceList"
 """The name of every map of quantities."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """A field: the Go struct that has it, and its path in the body."""
 
     struct: str

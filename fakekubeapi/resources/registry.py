@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from fakekubeapi.resources.certificates import CertificateRequestStrategy, TrustBundleStrategy
 from fakekubeapi.resources.common.strategy import Strategy
@@ -61,8 +62,7 @@ class Column(NamedTuple):
     """1: shown by `-o wide` alone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resource:
+class Resource(Struct, frozen=True, kw_only=True):
     """One kind of object, and how it is handled."""
 
     group: str

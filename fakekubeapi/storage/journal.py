@@ -16,11 +16,11 @@ import fcntl
 import logging
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, Self
 
 import msgspec
+from msgspec import Struct
 
 FORMAT: Final = 1
 """The version of the file's format."""
@@ -33,8 +33,7 @@ class DataError(Exception):
     """A data directory that cannot be used; the text says why and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One change, as it is kept."""
 
     revision: int

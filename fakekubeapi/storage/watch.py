@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakekubeapi.errors import ApiUnreachable, StatusError, too_large_version
 from fakekubeapi.latency import EVENT
@@ -31,8 +32,7 @@ BOOKMARK_EVERY_S: Final = 60.0
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
-@dataclass(frozen=True, slots=True)
-class WatchOptions:
+class WatchOptions(Struct, frozen=True):
     """What a client asked for (ListOptions)."""
 
     resource: Resource

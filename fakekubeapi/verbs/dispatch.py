@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
 
 from fakekubeapi.access import ADMIN, User
 from fakekubeapi.access.settings import AccessSettings
@@ -44,8 +46,7 @@ _DONE: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": 
 SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """An answer: HTTP status and a JSON body, or, for a watch, `events` to iterate over."""
 
     status: int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+import msgspec
 
 from fakekubeapi.apply.field_sets import Path
 from fakekubeapi.apply.last_applied import with_last_applied
@@ -21,6 +22,7 @@ from fakekubeapi.errors import StatusError
 from fakekubeapi.requests.routes import Route
 from fakekubeapi.resources.wire import as_written
 from fakekubeapi.storage.changes import Object
+from kubeobjects.structs import replace
 
 ByManager = dict[Manager, Owned]
 Entries = list[dict[str, Any]]
@@ -38,8 +40,7 @@ _RESET: Final[Entries] = [{}]
 """The `managedFields` with which a client says that nobody shall own anything."""
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(msgspec.Struct, frozen=True):
     """The client of a request that writes."""
 
     name: str

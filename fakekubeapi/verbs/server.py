@@ -6,7 +6,7 @@ and bodies are copied before they are stored.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from fakekubeapi.access.settings import AccessSettings
 from fakekubeapi.errors import not_found
@@ -18,8 +18,7 @@ from fakekubeapi.verbs.ownership import Owners
 from simclock import Clock, Ids, format_rfc3339
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(Struct, frozen=True):
     """One store, and who works on it."""
 
     store: Store

@@ -8,7 +8,6 @@ written here.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
 
 from fakekubeapi.asked import Asked
@@ -25,6 +24,7 @@ from fakekubeapi.verbs.posted import appliable, check_applied_as_new, check_name
 from fakekubeapi.verbs.server import Server
 from fakekubeapi.verbs.strict_patches import require_known_patch
 from kubeobjects.causes import invalid_value
+from kubeobjects.structs import replace
 
 _PLACES: Final = {"nodes": "minions", "services": "services/specs"}
 """Kinds that etcd has under another name."""

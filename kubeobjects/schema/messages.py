@@ -36,6 +36,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Struct
+
 DEFAULT_MINOR: Final = "1.36"
 _TABLES: Final = Path(__file__).parent
 SCALARS: Final = frozenset(
@@ -69,8 +71,7 @@ class Shape(Enum):
     MAP = "{}"
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """A field of a type, as its line says."""
 
     number: int

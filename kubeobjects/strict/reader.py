@@ -18,7 +18,6 @@ only what is one, and null is as if the field were not there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -26,6 +25,7 @@ from msgspec import UNSET, Struct, inspect
 
 from kubeobjects.strict.errors import ScriptError, did_you_mean
 from kubeobjects.strict.values import Value
+from kubeobjects.structs import replace
 
 S = TypeVar("S", bound=Struct)
 _WRONG: Final = object()

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from kubeobjects.strict.errors import ScriptError
 from kubeobjects.yaml import nodes
@@ -24,8 +25,7 @@ from kubeobjects.yaml.words import STRICT, Scalar, whole_text
 LIMITS: Final = Limits(values=1_000_000, depth=100)
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """One YAML value with its place."""
 
     node: Text | nodes.Sequence | nodes.Mapping

@@ -9,9 +9,10 @@ while a manifest is read.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
+
+from msgspec import Struct
 
 from kubeobjects.yaml.errors import TooLargeError, YamlError
 from kubeobjects.yaml.go_words import KUBERNETES
@@ -32,8 +33,7 @@ _UPSTREAM: Final = {
 """Go's words for Python's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """A value; `more`: another document follows in the text."""
 
     value: Any

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from kubeobjects.yaml.nodes import Alias, Mapping, Node, Sequence
 from kubeobjects.yaml.values import is_merge, key_of
@@ -12,8 +13,7 @@ from kubeobjects.yaml.words import Words
 Path: TypeAlias = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(Struct, frozen=True):
     """The line (from 1) of a value, and those of its parts, by key or index."""
 
     line: int

@@ -10,9 +10,10 @@ Upstream: pkg/kubelet/lifecycle/interfaces.go, handlers.go.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from refkubelet.model.objects import Pod
 
@@ -24,8 +25,7 @@ class Operation(Enum):
     RESIZE = "resize"
 
 
-@dataclass(frozen=True, slots=True)
-class PodAdmitAttributes:
+class PodAdmitAttributes(Struct, frozen=True):
     """What a decision is about.
 
     `pod`: for ADD with the resources allocated to it earlier, if there are any; for RESIZE with
@@ -47,8 +47,7 @@ class Refusal(Protocol):
     def message(self) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(Struct, frozen=True):
     """Why a pod is not admitted; the status message is `Pod was rejected: <message>`."""
 
     reason: str

@@ -11,9 +11,10 @@ NodePorts, TaintToleration.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from refkubelet.admission.admit_handler import Rejection
 from refkubelet.model.objects import Node, Pod
@@ -45,8 +46,7 @@ OS_LABEL: Final = "kubernetes.io/os"
 HostPort = tuple[str, str, int]  # address, protocol, port
 
 
-@dataclass(frozen=True, slots=True)
-class NodeView:
+class NodeView(Struct, frozen=True):
     """What the checks need of the Node. `taints`: (key, value, effect)."""
 
     name: str

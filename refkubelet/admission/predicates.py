@@ -9,7 +9,8 @@ Upstream: pkg/kubelet/lifecycle/predicate.go.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from refkubelet.admission.admit_handler import (
     UNEXPECTED,
@@ -35,8 +36,7 @@ class RecoveryError(Exception):
     """Other pods could not be ended to make room; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class PredicateDeps:
+class PredicateDeps(Struct, frozen=True):
     """What the checks look at, and what helps pods that do not fit."""
 
     node: Callable[[], NodeView]

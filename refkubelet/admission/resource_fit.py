@@ -6,8 +6,9 @@ Upstream: pkg/kubelet/lifecycle/predicate.go; scheduler noderesources: fitsReque
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kubeobjects.quantity import NANO, parse_nano
 from kubeobjects.resource_names import HUGE_PAGES
@@ -20,8 +21,7 @@ NATIVE: Final = (CPU, "memory", "ephemeral-storage")  # in this order
 _NANO_PER_MILLI: Final = NANO // 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Shortage:
+class Shortage(Struct, frozen=True):
     """A refusal: there is not enough of a resource. Amounts in millicores, bytes or numbers."""
 
     resource: str

@@ -8,8 +8,9 @@ Upstream: pkg/kubelet/allocation/handlers.go.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.admission.admit_handler import Check, Operation, PodAdmitAttributes, Rejection
 from refkubelet.allocation.conditions import INFEASIBLE
@@ -41,8 +42,7 @@ EXCLUSIVE_CPUS: Final = "InPlacePodVerticalScalingExclusiveCPUs"  # off by defau
 EXCLUSIVE_MEMORY: Final = "InPlacePodVerticalScalingExclusiveMemory"  # off by default
 
 
-@dataclass(frozen=True, slots=True)
-class ResizeLimits:
+class ResizeLimits(Struct, frozen=True):
     """The settings of the node that forbid resizes. `swap`: containers may swap (LimitedSwap, on
     cgroup v2)."""
 

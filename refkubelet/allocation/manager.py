@@ -16,8 +16,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from refkubelet.admission.admit_handler import Refusal
 from refkubelet.allocation import messages
@@ -51,8 +52,7 @@ TERMINATED: Final = "pod_terminated"
 """Why pending resizes are tried again, as metrics call it."""
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationDeps:
+class AllocationDeps(Struct, frozen=True):
     """What the manager works with. `pod`: the source's pod with that UID; `admit`: asks the
     admission handlers about a resize, and allocates it unless one refuses; `sync`: wakes the pod's
     worker; `sources_ready`: whether every source has delivered its pods."""

@@ -6,15 +6,15 @@ Upstream: pkg/kubelet/allocation/allocation_manager.go: sortPendingResizes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
+
+from msgspec import Struct
 
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class PendingResize:
+class PendingResize(Struct, frozen=True):
     """The facts that decide the order. `since`: when the resize became pending; None: it was not
     tried yet."""
 

@@ -8,21 +8,20 @@ updatePodFromAllocation, isResizeIncreasingRequests; pkg/kubelet/kubelet.go: rec
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import product
 
 from lightkube.models.core_v1 import ResourceRequirements
-from msgspec.structs import replace
+from msgspec import Struct, field
 
 from kubeobjects.quantity import canonical, parse_nano
 from kubeobjects.resource_names import COMPUTE
+from kubeobjects.structs import replace
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import containers, is_sidecar, sidecars
 from refkubelet.model.resources import pod_requests
 
 
-@dataclass(frozen=True, slots=True)
-class PodResources:
+class PodResources(Struct, frozen=True):
     """The resources of a pod. `containers`: by name, all that can be resized; `pod_level`:
     spec.resources."""
 

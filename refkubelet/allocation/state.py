@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from lightkube.models.core_v1 import ResourceRequirements
 
+from kubeobjects.structs import replace
 from refkubelet.allocation.checkpoint import (
     container_text,
     data_of,

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
 from lightkube.models.meta_v1 import ObjectMeta
+from msgspec import Struct
 
 from refkubelet.api.client import ApiError, ObjectList, WatchEvent
 
@@ -53,8 +53,7 @@ def _identified(decode: Callable[[dict[str, Any]], T], value: Any) -> T:
     return decode(value)
 
 
-@dataclass(frozen=True, slots=True)
-class _Bookmark:
+class _Bookmark(Struct, frozen=True):
     """The object of a bookmark: no object of any kind, since these may lack nothing they need."""
 
     metadata: ObjectMeta

@@ -7,8 +7,9 @@ network did; a retry that the caller did not ask for. Over HTTP: `refkubelet.api
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from refkubelet.api.kinds import Kind
 
@@ -38,16 +39,14 @@ class ApiError(Exception):
         return self.status == 409
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectList(Generic[T]):
+class ObjectList(Struct, Generic[T], frozen=True):
     """The answer to a list: the objects, and the version to watch from."""
 
     items: tuple[T, ...]
     resource_version: str
 
 
-@dataclass(frozen=True, slots=True)
-class WatchEvent(Generic[T]):
+class WatchEvent(Struct, Generic[T], frozen=True):
     """One line of a watch: type ADDED, MODIFIED, DELETED or BOOKMARK."""
 
     type: str

@@ -4,7 +4,6 @@ their JSON. Pure."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -20,6 +19,7 @@ from lightkube.models.core_v1 import (
 )
 from lightkube.models.node_v1 import RuntimeClass
 from lightkube.models.storage_v1 import CSIDriver, VolumeAttachment
+from msgspec import Struct
 
 from refkubelet.model.objects import Node, decode_pod
 
@@ -28,8 +28,7 @@ T = TypeVar("T")
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Kind(Generic[T]):
+class Kind(Struct, Generic[T], frozen=True):
     """One kind: the path of its group and version, its plural, and what makes an object of JSON."""
 
     group: str

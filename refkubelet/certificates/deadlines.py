@@ -6,9 +6,10 @@ jitteryDuration, certSatisfiesTemplate, Start.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 EARLIEST: Final = 0.7
 LATEST: Final = 0.9
@@ -20,8 +21,7 @@ JITTER: Final = 0.1
 """Of the pauses that still grow, as a share of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """Whom a certificate shall name, and which names and addresses it shall be good for."""
 
     common_name: str
@@ -31,8 +31,7 @@ class Wanted:
     """IP addresses as Python writes them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """What decisions need of a certificate; its times are in UTC."""
 
     not_before: datetime

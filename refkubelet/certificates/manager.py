@@ -13,10 +13,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 from lightkube.models.certificates_v1 import CertificateSigningRequest
+from msgspec import Struct
 
 from refkubelet.api.client import ApiClient, ApiError
 from refkubelet.api.kinds import SIGNING_REQUESTS
@@ -58,8 +58,7 @@ async def _nothing(pair: Pair) -> None:
     """For certificates that are read from their files."""
 
 
-@dataclass(frozen=True, slots=True)
-class CertificateSettings:
+class CertificateSettings(Struct, frozen=True):
     """Which certificate it is."""
 
     purpose: Purpose

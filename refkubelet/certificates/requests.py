@@ -9,11 +9,11 @@ from __future__ import annotations
 import base64
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
 from lightkube.models.certificates_v1 import CertificateSigningRequest
+from msgspec import Struct
 
 from refkubelet.certificates.deadlines import Wanted
 
@@ -26,8 +26,7 @@ _ADDRESSES: Final = ("InternalIP", "ExternalIP")
 _NAMES: Final = ("InternalDNS", "ExternalDNS")
 
 
-@dataclass(frozen=True, slots=True)
-class Purpose:
+class Purpose(Struct, frozen=True):
     """What a certificate is for."""
 
     name: str

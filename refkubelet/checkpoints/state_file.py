@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from refkubelet.checkpoints.atomic_file import write_whole
 from refkubelet.checkpoints.content import StateFileError, drain_and_delete
@@ -23,8 +23,7 @@ F = TypeVar("F", bound=msgspec.Struct)
 S = TypeVar("S")
 
 
-@dataclass(frozen=True, slots=True)
-class StateFile(Generic[F, S]):
+class StateFile(Struct, Generic[F, S], frozen=True):
     """The file of a manager of a `kind`, `CPU` or `memory`. `shape`: its JSON; `encode` and
     `decode`: between JSON and the state, with the policy's name."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from typing import Final, TypeVar
 
 from kubeobjects.strict.errors import ScriptError
 from kubeobjects.strict.reader import read
 from kubeobjects.strict.values import typed_value
+from kubeobjects.structs import replace
 from kubeobjects.yaml.document import Document, YamlError, read_yaml
 from refkubelet.config.schema.errors import ConfigErrors
 from refkubelet.config.schema.fields import Schema

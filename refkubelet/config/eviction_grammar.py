@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Final
 
 from kubeobjects.golang.duration import parse_duration_s
 from kubeobjects.golang.strconv import parse_float32
 from kubeobjects.quantity import canonical, parse_integer
+from kubeobjects.structs import replace
 from refkubelet.config.eviction_thresholds import ALLOCATABLE, SIGNALS, Threshold, ThresholdValue
 
 PODS: Final = "pods"

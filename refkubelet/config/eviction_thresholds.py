@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kubeobjects.quantity import canonical, format_binary
 
@@ -34,8 +35,7 @@ SIGNALS: Final[Mapping[str, tuple[str, str]]] = {
 """Signal -> starved resource (EVIC-056) and node condition (EVIC-060..062)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ThresholdValue:
+class ThresholdValue(Struct, frozen=True):
     """A quantity, or a percentage of the capacity (`percent`, 0..100); `text`: as configured."""
 
     text: str
@@ -62,8 +62,7 @@ class ThresholdValue:
         return canonical(self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(Struct, frozen=True):
     """`signal` must not fall below `value`; hard when `grace_s` is 0 (EVIC-004)."""
 
     signal: str

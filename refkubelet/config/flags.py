@@ -10,7 +10,6 @@ staging/src/k8s.io/component-base/cli/flag; pkg/util/flag.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -27,8 +26,7 @@ FEATURE_GATES: Final = "featureGates"
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """A flag as it was given: its name without dashes, its field, as `authorization.mode`, and its
     text."""
 

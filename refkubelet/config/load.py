@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from msgspec.structs import replace
+from msgspec import Struct
 
 from kubeobjects.golang.duration import format_duration
 from kubeobjects.strict.reader import type_of
+from kubeobjects.structs import replace
 from kubeobjects.yaml.document import Document
 from refkubelet.config import gates
 from refkubelet.config.decode import decoded, read_file, struct_of
@@ -51,8 +51,7 @@ WITHOUT_FILE: Final[Mapping[str, Any]] = MappingProxyType(
 """What a kubelet without `--config` has instead of a file (CFG-004)."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
+class _Source(Struct, frozen=True):
     """A configuration before its values are checked. `name`: what errors begin with; `value`: the
     mapping it was made of, in which paths are absolute."""
 

@@ -10,9 +10,10 @@ NewContainerManager, Start; internal_container_lifecycle_linux.go.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from refkubelet.config import ConfigError
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
@@ -43,8 +44,7 @@ from simclock import Clock
 QUOTA_GATE: Final = "DisableCPUQuotaWithExclusiveCPUs"  # on by default (CG-031)
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceDeps:
+class ResourceDeps(Struct, frozen=True):
     """What the managers work with. `active`: the containers of active pods; `status`: the cached
     status by pod UID."""
 

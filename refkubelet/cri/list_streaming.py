@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import grpc
 from kubecri.v1 import api_pb2 as cri
+from msgspec import Struct
 
 from refkubelet.cri.target import CriTarget, Message
 
@@ -25,8 +25,7 @@ RUNTIME: Final = "runtime"
 IMAGES: Final = "images"
 
 
-@dataclass(frozen=True, slots=True)
-class _Streamed:
+class _Streamed(Struct, frozen=True):
     """How a list is streamed: the method, the field with the rows in each of its messages, and the
     one in the unary answer. The request and the rows are those of the unary method."""
 

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
+from kubeobjects.structs import replace
 from refkubelet.model.by_identity import by_identity
 
 EMPTY: Mapping[str, str] = MappingProxyType({})

@@ -8,18 +8,18 @@ Upstream: staging/src/k8s.io/cri-client/pkg/remote_runtime.go.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import grpc
 from kubecri.v1 import api_pb2 as cri
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from refkubelet.cri.operations import NotCounted, Operations
 from refkubelet.cri.target import INVALID_ANSWER, CriCallError, CriTarget, call_error
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """Which streams of a command are wanted."""
 
     stdin: bool = False

@@ -7,8 +7,9 @@ Instants are nanoseconds since 1970 (0: never), as on the wire.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from refkubelet.cri import bounds
 from refkubelet.cri.labels import CONTAINER_NAME, POD_NAME, POD_NAMESPACE, POD_UID
@@ -19,8 +20,7 @@ Pressure = Mapping[str, Mapping[str, float]]
 """`full` and `some`, each with total, avg10, avg60 and avg300."""
 
 
-@dataclass(frozen=True, slots=True)
-class FilesystemUsage:
+class FilesystemUsage(Struct, frozen=True):
     """One entry of ImageFsInfo (CRI-098)."""
 
     mountpoint: str
@@ -29,8 +29,7 @@ class FilesystemUsage:
     time_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class ImageFilesystems:
+class ImageFilesystems(Struct, frozen=True):
     """The answer of ImageFsInfo, in the runtime's order. `containers`: where writable layers are;
     empty when the runtime does not tell."""
 
@@ -38,8 +37,7 @@ class ImageFilesystems:
     containers: tuple[FilesystemUsage, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerUsage:
+class ContainerUsage(Struct, frozen=True):
     """One row of ListContainerStats (CRI-123). None: the runtime gave no value."""
 
     container_id: str  # the runtime's
@@ -70,8 +68,7 @@ class ContainerUsage:
     io_time_ns: int = 0  # when io_psi was measured
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxUsage:
+class SandboxUsage(Struct, frozen=True):
     """One row of ListPodSandboxStats (CRI-124): a pod as a whole, and its containers."""
 
     pod_uid: str

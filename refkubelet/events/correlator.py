@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
 
+from kubeobjects.structs import replace
 from refkubelet.events.recorder import EventType
 from refkubelet.model.token_bucket import TokenBucket
 from simclock import format_rfc3339

@@ -12,11 +12,11 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from lightkube.models.core_v1 import PersistentVolumeClaim
 from lightkube.models.meta_v1 import ObjectMeta
+from msgspec import Struct
 
 from refkubelet.api.client import ApiClient, ApiError
 from refkubelet.api.kinds import EVENTS
@@ -36,8 +36,7 @@ SEND_RETRY_S: Final = 10.0
 NO_ROOM: Final = "events are dropped, 1000 wait to be sent"
 
 
-@dataclass(frozen=True, slots=True)
-class SendLimits:
+class SendLimits(Struct, frozen=True):
     """How fast events are sent."""
 
     qps: int = 50

@@ -7,8 +7,9 @@ Upstream: pkg/kubelet/eviction/eviction_manager.go: synchronize, localStorageEvi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.config.eviction_thresholds import MEMORY, PIDS, Threshold
 from refkubelet.eviction.layout import disk_of
@@ -19,8 +20,7 @@ from refkubelet.stats.provider import PodStats
 from refkubelet.stats.usage import PodUsage
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(Struct, frozen=True):
     """The pods of one cycle, and their statistics by UID."""
 
     pods: tuple[Pod, ...]

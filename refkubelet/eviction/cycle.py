@@ -10,9 +10,10 @@ Upstream: pkg/kubelet/eviction/eviction_manager.go: synchronize.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct, field
 
 from refkubelet.config.eviction_grammar import parse_thresholds
 from refkubelet.config.eviction_thresholds import MEMORY, Threshold
@@ -23,8 +24,7 @@ HARD_GRACE_S: Final = 1  # EVIC-087
 DEFAULT_GRACE_S: Final = 30  # of pods whose spec says nothing
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionConfig:
+class EvictionConfig(Struct, frozen=True):
     """Thresholds and times of one kubelet (EVIC-007)."""
 
     thresholds: tuple[Threshold, ...] = ()
@@ -57,8 +57,7 @@ class EvictionConfig:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True):
     """One measured signal. A signal without observation is never pressure (EVIC-027)."""
 
     available: int
@@ -73,8 +72,7 @@ def _nothing() -> Mapping[str, float]:
     return MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class CycleMemory:
+class CycleMemory(Struct, frozen=True):
     """What a cycle keeps for the next one: since when each threshold is active, the met thresholds,
     when each condition was last seen, the observations. Times: monotonic seconds."""
 
@@ -84,8 +82,7 @@ class CycleMemory:
     observations: Mapping[str, Observation] = field(default_factory=lambda: MappingProxyType({}))
 
 
-@dataclass(frozen=True, slots=True)
-class CycleResult:
+class CycleResult(Struct, frozen=True):
     """`conditions`: the pressure conditions that are True, sorted. `acting`: the thresholds for
     which the node must reclaim, most urgent first (EVIC-055)."""
 

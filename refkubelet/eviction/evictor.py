@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from refkubelet.admission.node_fit import EVICTED
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.eviction.messages import EvictionText, evicted_status
@@ -21,8 +23,7 @@ from refkubelet.telemetry.metrics import Durations
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class KillRequest:
+class KillRequest(Struct, frozen=True):
     """A pod to kill. `status_fn` changes the status that is published with the kill; `grace_s`
     overrides the pod's grace period (the pod worker raises it to at least 1)."""
 

@@ -9,11 +9,11 @@ UpdateContainerFsThresholds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from enum import Enum
 from itertools import product
 from typing import Final
 
+from kubeobjects.structs import replace
 from refkubelet.config.eviction_thresholds import DISKS, Threshold
 from refkubelet.host.disk_use import NOTHING, DiskUse
 from refkubelet.stats.usage import PodUsage

@@ -5,8 +5,9 @@ Upstream: pkg/kubelet/eviction/eviction_manager.go: localStorageEviction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kubeobjects.quantity import NANO, canonical, parse_nano
 from refkubelet.config.eviction_thresholds import STORAGE
@@ -22,8 +23,7 @@ POD_LIMIT: Final = "ephemeralpodfs.limit"
 CONTAINER_LIMIT: Final = "ephemeralcontainerfs.limit"
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(Struct, frozen=True):
     """An exceeded limit: the signal in the metrics (EVIC-096), the rule, the message."""
 
     signal: str

@@ -15,8 +15,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.admission.admit_handler import Rejection
 from refkubelet.admission.node_fit import admit_under_pressure
@@ -63,16 +64,14 @@ CLEANUP_LIMIT_S: Final = 30.0
 Reclaim = Callable[[], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class PressureCondition:
+class PressureCondition(Struct, frozen=True):
     """One pressure condition of the node; `status` is "True" or "False"."""
 
     type: str
     status: str
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionDeps:
+class EvictionDeps(Struct, frozen=True):
     """What the eviction manager works with."""
 
     clock: Clock  # for cycles and grace periods

@@ -7,8 +7,9 @@ evictionMessage.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kubeobjects.quantity import NANO, canonical, format_binary, format_decimal, parse_nano
 from refkubelet.admission.node_fit import EVICTED
@@ -23,8 +24,7 @@ from refkubelet.status.ended import ended_status
 THRESHOLD_MET: Final = "EvictionThresholdMet"
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionText:
+class EvictionText(Struct, frozen=True):
     """The message of one eviction, and the annotations of its event (EVIC-093)."""
 
     message: str

@@ -8,7 +8,8 @@ fast. Upstream: pkg/kubelet/eviction/helpers.go: makeSignalObservations.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kubeobjects.machine import FilesystemStats
 from refkubelet.config.eviction_thresholds import ALLOCATABLE, PID
@@ -19,16 +20,14 @@ from refkubelet.host.machine import Machine
 from refkubelet.stats.cgroup_files import memory_dir, read_memory
 
 
-@dataclass(frozen=True, slots=True)
-class NodeObservations:
+class NodeObservations(Struct, frozen=True):
     """One measurement of all signals, and the layout of the disks (EVIC-040)."""
 
     signals: Mapping[str, Observation]
     layout: Layout = Layout.ONE
 
 
-@dataclass(frozen=True, slots=True)
-class Observer:
+class Observer(Struct, frozen=True):
     """Measures the signals of `machine`."""
 
     machine: Machine

@@ -11,8 +11,9 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.admission.predicates import Failures, RecoveryError
 from refkubelet.admission.resource_fit import Shortage
@@ -30,8 +31,7 @@ DISRUPTION: Final = "Pod was preempted by Kubelet to accommodate a critical pod.
 KillPod = Callable[[Pod, Callable[[PodStatus], PodStatus]], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class PreemptionDeps:
+class PreemptionDeps(Struct, frozen=True):
     """What preemption works with."""
 
     allocated_pods: Callable[[], tuple[Pod, ...]]

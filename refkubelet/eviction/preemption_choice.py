@@ -9,11 +9,13 @@ pkg/kubelet/types/pod_update.go: Preemptable.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Final
 
+from msgspec import Struct, field
+
 from kubeobjects.quantity import NANO
+from kubeobjects.structs import replace
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import is_critical
 from refkubelet.model.qos import qos_class
@@ -25,8 +27,7 @@ MEMORY: Final = "memory"
 _NANO_PER_MILLI: Final = NANO // 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Struct, frozen=True):
     """A missing amount of a resource: millicores, bytes or a count, above 0 (PREE-002)."""
 
     resource: str
@@ -111,8 +112,7 @@ def closest_pods(pods: Sequence[Pod], requirements: Requirements) -> tuple[Pod, 
     return tuple(chosen)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Alike:
+class _Alike(Struct, frozen=True, eq=False):
     """Pods whose requests are those of one of them, so that none is closer than another. `places`:
     where they are among the candidates, negative, the last one first; those behind the end of the
     candidates do not count."""

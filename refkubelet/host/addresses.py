@@ -11,11 +11,11 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
 import idna
+from msgspec import Struct
 
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 MAX_NAME: Final = 254
@@ -40,8 +40,7 @@ class UrlError(ValueError):
     """There is no such URL, so no request is made (PROBE-066); the text is a Go client's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """Where a request goes. `host`: an IP address, without brackets, or a name in ASCII."""
 
     scheme: str

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kubeobjects.machine import FilesystemStats
 
 
-@dataclass(frozen=True, slots=True)
-class DiskUse:
+class DiskUse(Struct, frozen=True):
     """Used bytes and inodes of a disk."""
 
     bytes: int = 0
@@ -23,8 +23,7 @@ class DiskUse:
 NOTHING: Final = DiskUse()
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeSize:
+class VolumeSize(Struct, frozen=True):
     """The last measurement of a volume. `local`: it counts as the pod's ephemeral storage, also in
     rankings (EVIC-044, EVIC-101); False for a volume in memory and one of a claim. `room`: how
     large the volume itself is; None: as large as the filesystem that its directory is on. `claim`:

@@ -13,9 +13,10 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from kubeobjects.golang.duration import format_duration
 from kubeobjects.golang.grpc_codes import rpc_error
@@ -32,8 +33,7 @@ NO_BODY_IN_TIME: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
+class HttpRequest(Struct, frozen=True):
     """A GET. `headers` go out as they are; one named Host stands for the host of the URL. Of the
     body at most `body_bytes` are read."""
 
@@ -42,8 +42,7 @@ class HttpRequest:
     body_bytes: int = BODY_BYTES
 
 
-@dataclass(frozen=True, slots=True)
-class HttpAnswer:
+class HttpAnswer(Struct, frozen=True):
     """One response: as much of its body as was wanted, and why the rest of it could not be read (""
     when it could, or was not wanted)."""
 

@@ -11,12 +11,12 @@ import logging
 import os
 import re
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from lightkube.models.core_v1 import Secret
+from msgspec import Struct, field
 
 from kubeobjects.golang.duration import format_duration
 from refkubelet.container_manager.devices.types import NO_SETTINGS
@@ -83,8 +83,7 @@ class PodEndsError(Exception):
     """The pod is to end meanwhile; nothing more of it is started."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodStart:
+class PodStart(Struct, frozen=True):
     """The pod, and the sandbox in which its containers start."""
 
     pod: Pod

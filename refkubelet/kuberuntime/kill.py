@@ -12,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.labels import POD_DELETION_GRACE, POD_TERMINATION_GRACE
@@ -39,8 +40,7 @@ from refkubelet.model.pod import containers, log_fields, log_name, pod_ref, side
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Kill:
+class Kill(Struct, frozen=True):
     """A container to stop. `message`: the text of the Killing event; "": the usual text."""
 
     container_id: str

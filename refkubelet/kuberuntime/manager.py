@@ -11,8 +11,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from lightkube.models.core_v1 import ResourceRequirements
-from msgspec.structs import replace
 
+from kubeobjects.structs import replace
 from refkubelet.allocation.state import ACTUATED_FILE, ResourceState
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import RuntimePod, RuntimePodStatus

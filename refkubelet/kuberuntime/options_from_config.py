@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from kubeobjects.quantity import NANO
 from kubeobjects.topology import page_size_name
@@ -37,8 +38,7 @@ log = logging.getLogger(__name__)
 CRIO_SOCKET: Final = "run/crio/crio.sock"
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """Facts about the node and its directories."""
 
     root_dir: Path

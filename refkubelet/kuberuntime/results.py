@@ -5,8 +5,9 @@ The pod worker computes the time of the next sync from it (LIFE-037).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from kubeobjects.golang.strconv import quoted
 
@@ -23,8 +24,7 @@ class SyncAction(Enum):
     RESIZE_POD = "ResizePodInPlace"
 
 
-@dataclass(frozen=True, slots=True)
-class SyncError:
+class SyncError(Struct, frozen=True):
     """One failed action. `target`: a container's name, or the pod's. `backoff_expiry_s`: when the
     crash-loop back-off ends, in monotonic seconds; None for all other errors, failed image pulls
     included (BACK-207)."""
@@ -42,8 +42,7 @@ class SyncError:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class PodSyncResult:
+class PodSyncResult(Struct, frozen=True):
     """All errors of one `sync_pod` or `kill_pod`, in their order.
 
     `actions` counts the tried steps (sandboxes, starts, kills); after a sync with at least one and

@@ -11,12 +11,13 @@ makeMounts.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
+from msgspec import Struct, field
 
+from kubeobjects.structs import replace
 from refkubelet.container_manager.devices.types import NO_SETTINGS, ContainerSettings
 from refkubelet.cri.records import DEFAULT_RUNTIME, PodRuntime
 from refkubelet.host.directories import LOG_DIRECTORY_MODE, make_directory
@@ -60,8 +61,7 @@ NODE_HOSTS: Final = Path("/etc/hosts")
 ENV_FILE_BYTES: Final = 1024 * 1024  # the longest file that is read
 
 
-@dataclass(frozen=True, slots=True)
-class RunFacts:
+class RunFacts(Struct, frozen=True):
     """The inputs for a container besides its spec."""
 
     pod_ips: tuple[str, ...] = ()

@@ -7,8 +7,9 @@ Upstream: pkg/kubelet/kuberuntime/kuberuntime_sandbox.go; kuberuntime_manager.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import DEFAULT_RUNTIME, PodRuntime, PodRuntimeError
@@ -35,8 +36,7 @@ class NoSandboxError(Exception):
         super().__init__(error)
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxPlan:
+class SandboxPlan(Struct, frozen=True):
     """The PodSandboxConfig, and the pod's settings of the runtime. The calls for containers need
     both, also in an existing sandbox."""
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lightkube.models.core_v1 import Secret
+from msgspec import Struct
 
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import (
@@ -65,8 +66,7 @@ class _Stop(Exception):
     """Ends the sync; the errors are recorded already."""
 
 
-@dataclass(frozen=True, slots=True)
-class SyncTools:
+class SyncTools(Struct, frozen=True):
     """What every sync works with; the fields are the parts of the `RuntimeManager`."""
 
     client: CriClient

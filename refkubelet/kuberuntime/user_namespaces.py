@@ -13,11 +13,12 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from kubeobjects.golang.strconv import quoted
 from refkubelet.checkpoints.atomic_file import write_whole
@@ -36,8 +37,7 @@ class UserNamespaceError(PodRuntimeError):
     """The pod cannot get a range of ids; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class IdMapping:
+class IdMapping(Struct, frozen=True):
     """Maps `length` ids: from `containerId` on in the container, from `hostId` on on the node. The
     fields have the names of the file."""
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from msgspec.structs import replace
-
+from kubeobjects.structs import replace
 from refkubelet.model.objects import Pod, PodIP, PodStatus
 
 OLD_ANNOTATIONS: Final = frozenset(

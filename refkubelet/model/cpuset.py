@@ -7,8 +7,9 @@ pkg/kubelet/cm/internal_container_lifecycle_linux.go.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kubeobjects.golang.strconv import atoi, quoted
 
@@ -66,8 +67,7 @@ def format_cpuset(cpus: Iterable[int]) -> str:
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """Where a container may run, as the runtime is told it. The default leaves it to the kernel."""
 
     cpus: str = ""

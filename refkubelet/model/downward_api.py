@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from lightkube.models.core_v1 import ResourceFieldSelector
+from msgspec import Struct, field
 
 from kubeobjects.quantity import NANO, parse_nano
 from kubeobjects.resource_names import COMPUTE, HUGE_PAGES
@@ -28,8 +28,7 @@ class VariableError(Exception):
     """A variable cannot be made; the container waits with reason CreateContainerConfigError."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeAndPodFacts:
+class NodeAndPodFacts(Struct, frozen=True):
     """Values for variables that are not in the pod's spec. IPs: main family first. `allocatable`
     (nano units) is used for limits that are not set."""
 

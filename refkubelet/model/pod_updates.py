@@ -6,8 +6,9 @@ previous set and makes operations (SRC-064); the sync loop handles one at a time
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from refkubelet.model.objects import Pod
 
@@ -30,8 +31,7 @@ class PodOperation(Enum):
     RECONCILE = "RECONCILE"  # only their status changed
 
 
-@dataclass(frozen=True, slots=True)
-class PodUpdate:
+class PodUpdate(Struct, frozen=True):
     """One operation on some pods of one source; ADD may be empty (SRC-064)."""
 
     operation: PodOperation

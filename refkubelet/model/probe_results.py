@@ -8,8 +8,9 @@ Upstream: pkg/kubelet/prober/results/results_manager.go.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 
 class ProbeResult(Enum):
@@ -28,8 +29,7 @@ class ProbeType(Enum):
     STARTUP = "Startup"
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeUpdate:
+class ProbeUpdate(Struct, frozen=True):
     """A changed result, for the sync loop (PROBE-032)."""
 
     container_id: str

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceTraffic:
+class InterfaceTraffic(Struct, frozen=True):
     """Bytes and errors of one interface since it exists; None: not told."""
 
     name: str
@@ -16,8 +15,7 @@ class InterfaceTraffic:
     tx_errors: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
+class Traffic(Struct, frozen=True):
     """The traffic of a node or pod. `default`: its interface to the world, None if it is not known;
     `interfaces`: as its source lists them, with or without the default one."""
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from kubeobjects.quantity import NANO
+from kubeobjects.structs import replace
 from refkubelet.admission.node_fit import NodeView, node_view
 from refkubelet.admission.resource_fit import extended_resources
 from refkubelet.api.client import ApiClient, ApiError
@@ -20,8 +22,7 @@ from refkubelet.node.status import NodeFacts
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class CachedNode:
+class CachedNode(Struct, frozen=True):
     """Answers from the informer's Node, or while there is none from `facts`."""
 
     name: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from refkubelet.api.client import ApiClient, ApiError
 from refkubelet.api.kinds import LEASES, NODES
@@ -29,8 +30,7 @@ LONGEST_PAUSE_S: Final = 7.0
 Lease = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseSettings:
+class LeaseSettings(Struct, frozen=True):
     """Whose lease it is, and how long it holds."""
 
     node_name: str

@@ -10,8 +10,11 @@ Upstream: github.com/google/cadvisor/utils/oomparser.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+
+from kubeobjects.structs import replace
 
 ROOT: Final = "/"
 _BEGIN: Final = "invoked oom-killer:"
@@ -25,8 +28,7 @@ _AT_LIMIT_BEFORE_5_0: Final = re.compile(
 _KILLED: Final = re.compile(r"Killed process (?P<pid>\d+) \((?P<process>.+)\)")
 
 
-@dataclass(frozen=True, slots=True)
-class OomKill:
+class OomKill(Struct, frozen=True):
     """Process `pid` was killed because `cgroup` reached its limit; "/": the whole machine was out
     of memory."""
 
@@ -35,8 +37,7 @@ class OomKill:
     pid: int
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """The state between two lines. `inside`: a kill has begun; `cgroup`: the one named so far."""
 
     inside: bool = False

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
+
+from msgspec import Struct
 
 from refkubelet.container_manager.devices.manager import DeviceManager
 from refkubelet.model.objects import Node
@@ -29,8 +30,7 @@ async def _no_ranges(cidrs: Sequence[str]) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class NodeHealth:
+class NodeHealth(Struct, frozen=True):
     """What speaks against the node; by default nothing."""
 
     pressures: Callable[[], Sequence[Condition]] = _nothing
@@ -47,8 +47,7 @@ class NodeHealth:
         return [*self.runtime_errors(), *self.storage_errors(), *self.shutdown_errors()]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRuntime:
+class NodeRuntime(Struct, frozen=True):
     """What the node asks of its container runtime, and tells it; by default there is none."""
 
     fields: Callable[[], Mapping[str, Any]] = lambda: NO_FIELDS
@@ -59,8 +58,7 @@ class NodeRuntime:
     """Asks the runtime for its status, outside of the usual period."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSettings:
+class NodeSettings(Struct, frozen=True):
     """How the node reports, and where its status comes from."""
 
     facts: NodeFacts  # what does not change while the kubelet runs

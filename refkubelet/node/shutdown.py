@@ -9,8 +9,9 @@ Upstream: pkg/kubelet/nodeshutdown/nodeshutdown_manager.go: migrateConfig, group
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.admission.admit_handler import Rejection
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
@@ -26,8 +27,7 @@ MESSAGE: Final = "Pod was terminated in response to imminent node shutdown."
 REFUSAL: Final = Rejection("NodeShutdown", "Pod was rejected as the node is shutting down.")
 
 
-@dataclass(frozen=True, slots=True)
-class ShutdownGroup:
+class ShutdownGroup(Struct, frozen=True):
     """Pods of at least this priority, below that of the next group; they have `grace_s` seconds."""
 
     priority: int

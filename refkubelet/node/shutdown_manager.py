@@ -11,9 +11,10 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from refkubelet.admission.admit_handler import PodAdmitAttributes, Rejection
 from refkubelet.events.recorder import EventRecorder
@@ -74,8 +75,7 @@ class ShutdownSource(Protocol):
     def signals(self) -> ShutdownSignals: ...
 
 
-@dataclass(frozen=True, slots=True)
-class ShutdownDeps:
+class ShutdownDeps(Struct, frozen=True):
     """What the shutdown manager works with."""
 
     clock: Clock

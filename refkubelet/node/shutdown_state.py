@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.checkpoints.atomic_file import read_json, write_whole
 from simclock import format_rfc3339
@@ -21,8 +22,7 @@ FILE_NAME: Final = "graceful_node_shutdown_state"
 NEVER: Final = "0001-01-01T00:00:00Z"
 
 
-@dataclass(frozen=True, slots=True)
-class ShutdownTimes:
+class ShutdownTimes(Struct, frozen=True):
     """Begin and end of the last shutdown, nanoseconds since 1970; None: not yet, or never."""
 
     began_ns: int | None = None

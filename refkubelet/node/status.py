@@ -7,9 +7,10 @@ Upstream: pkg/kubelet/nodestatus/setters.go; kubelet_node_status.go: initialNode
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Protocol
+
+from msgspec import Struct, field
 
 from refkubelet.container_manager.cgroups.allocatable import shown
 from refkubelet.cri.records import HandlerFeatures
@@ -70,8 +71,7 @@ class Condition(Protocol):
     def status(self) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
-class NodeFacts:
+class NodeFacts(Struct, frozen=True):
     """The facts that do not change while the kubelet runs. Amounts: resource name -> nano units."""
 
     name: str  # of the Node

@@ -18,8 +18,9 @@ Upstream: pkg/kubelet/kubelet_node_status.go: updateNode, setNodeStatus; nodesta
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from kubeobjects.quantity import NANO, QuantityError, parse_nano
 from kubeobjects.resource_names import HUGE_PAGES, is_extended_resource
@@ -42,8 +43,7 @@ _ALWAYS_TOLD: Final = ("images", "runtimeHandlers", "volumesInUse")
 NO_DEVICES: Final = Amounts({}, {})
 
 
-@dataclass(frozen=True, slots=True)
-class NodeReport:
+class NodeReport(Struct, frozen=True):
     """What the kubelet has to tell of its node now."""
 
     facts: NodeFacts

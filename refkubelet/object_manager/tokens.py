@@ -10,9 +10,10 @@ Upstream: pkg/kubelet/token/token_manager.go.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from refkubelet.api.client import ApiError
 from refkubelet.failures import Complaints
@@ -36,8 +37,7 @@ class TokenApi(Protocol):
         """Raises `ApiError`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """A token, with the seconds of life that were granted."""
 
     text: str
@@ -55,8 +55,7 @@ class Token:
         return now > issued + MAX_TTL - jitter or now > self.expires - last_fifth - jitter
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True):
     """What a token is for; also the key under which it is kept."""
 
     pod_uid: str

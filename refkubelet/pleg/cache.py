@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-from dataclasses import dataclass
 
 from msgspec import Struct
-from msgspec.structs import replace
 
+from kubeobjects.structs import replace
 from refkubelet.cri.records import ContainerRecord, RuntimePodStatus, SandboxState
 from simclock import Clock
 
@@ -46,8 +45,7 @@ class Known(Struct, frozen=True):
         return self.status
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiter:
+class _Waiter(Struct, frozen=True):
     uid: str
     newer_than_s: float
     future: asyncio.Future[Known | None]

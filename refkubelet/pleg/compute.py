@@ -8,9 +8,10 @@ containers (PLEG-003).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.cri.records import (
     ContainerState,
@@ -39,8 +40,7 @@ class PodLifecycleEventType(Enum):
     POD_SYNC = "PodSync"
 
 
-@dataclass(frozen=True, slots=True)
-class PodLifecycleEvent:
+class PodLifecycleEvent(Struct, frozen=True):
     """One event of a pod. `data`: the id of the container or sandbox; "" for PodSync."""
 
     uid: str

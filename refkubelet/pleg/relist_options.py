@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 
 
-@dataclass(frozen=True, slots=True)
-class PlegOptions:
+class PlegOptions(Struct, frozen=True):
     """Settings of the generic PLEG; the defaults are those without the runtime's events."""
 
     relist_period_s: float = 1.0

@@ -6,7 +6,8 @@ Rules: CG-086. Upstream: pkg/kubelet/pluginmanager/reconciler.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from refkubelet.operation_backoff import Retry
 
@@ -14,8 +15,7 @@ SocketId = tuple[int, ...]
 """What tells a socket from one that is made anew under its name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What to do now, by paths of sockets."""
 
     let_go: tuple[str, ...] = ()

@@ -9,11 +9,11 @@ Upstream: pkg/kubelet/pluginmanager/operationexecutor/operation_generator.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import grpc
 from kubecri.pluginregistration import api_pb2 as api
+from msgspec import Struct
 
 from kubeobjects.golang.grpc_codes import rpc_error
 from refkubelet.host.plugin_socket import PluginConnection
@@ -32,8 +32,7 @@ class PluginRefused(Exception):
     """A handler does not take the plug-in; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class PluginEntry:
+class PluginEntry(Struct, frozen=True):
     """A plug-in as it told of itself; `endpoint`: the path of its service's socket."""
 
     type: str

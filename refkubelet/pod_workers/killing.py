@@ -6,8 +6,9 @@ Upstream: pkg/kubelet/pod_workers.go: killPodNow.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.eviction.evictor import KillRequest
@@ -36,8 +37,7 @@ def longest_wait_s(pod: Pod, grace_override_s: int | None) -> float:
     return max(SHORTEST_WAIT_S, WAIT_FACTOR * grace_s)
 
 
-@dataclass(frozen=True, slots=True)
-class PodKiller:
+class PodKiller(Struct, frozen=True):
     """How eviction, preemption and the shutdown of the node end a pod: each waits until the pod's
     containers have stopped, and raises `KillTimeout` when that takes too long."""
 

@@ -7,7 +7,8 @@ Upstream: pkg/kubelet/pod_workers.go: completeWork.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 NETWORK_NOT_READY = "network is not ready"
 NETWORK_RETRY_S = 1.0
@@ -15,8 +16,7 @@ ERROR_RETRY_S = 10.0
 JITTER = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class StepOutcome:
+class StepOutcome(Struct, frozen=True):
     """The part of a step's result that decides when the next step runs."""
 
     phase_changed: bool = False

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from lightkube.models.core_v1 import ResourceRequirements
+from msgspec import Struct
 
 from refkubelet.allocation import messages
 from refkubelet.allocation.conditions import ERROR, ResizeConditions
@@ -45,8 +45,7 @@ class ReadableCgroups(Protocol):
         """The limits of the pod's cgroup for `resource`, "cpu" or "memory". Raises OSError."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResizeReports:
+class ResizeReports(Struct, frozen=True):
     """Reports resizes; called by the steps of the pod workers."""
 
     conditions: ResizeConditions

@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.events.recorder import EventRecorder
@@ -22,8 +23,7 @@ from refkubelet.volumes.manager import PodVolumes
 from simclock import Clock
 
 
-@dataclass(frozen=True, slots=True)
-class StepHooks:
+class StepHooks(Struct, frozen=True):
     """Single functions of other parts of the kubelet; a `str` argument is a pod's UID."""
 
     network_error: Callable[[], str | None]
@@ -44,8 +44,7 @@ class StepHooks:
     """Takes back the user IDs of a pod that is over (LIFE-147)."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepDeps:
+class StepDeps(Struct, frozen=True):
     """What the steps work with."""
 
     clock: Clock  # for active deadlines and the times in statuses

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import logging
 
-from msgspec.structs import replace
-
+from kubeobjects.structs import replace
 from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.cri.records import ContainerRecord, RuntimePod, RuntimePodStatus

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from msgspec import Struct
+
 from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import full_name, is_static, uid
@@ -30,8 +32,7 @@ class SyncPodType(Enum):
     KILL = "kill"
 
 
-@dataclass(frozen=True, slots=True)
-class KillPodOptions:
+class KillPodOptions(Struct, frozen=True):
     """How to end a pod. `completed` is set when its containers have stopped (or it never ran)."""
 
     completed: asyncio.Event | None = None
@@ -40,8 +41,7 @@ class KillPodOptions:
     grace_override_s: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class UpdatePodOptions:
+class UpdatePodOptions(Struct, frozen=True):
     """One update of one pod: of a source (`pod`), or of the runtime only (`running_pod`)."""
 
     update_type: SyncPodType
@@ -70,8 +70,7 @@ class UpdatePodOptions:
         return f"{self.running_pod.name}_{self.running_pod.namespace}"
 
 
-@dataclass(frozen=True, slots=True)
-class StepContext:
+class StepContext(Struct, frozen=True):
     """Why a sync runs, and whether it should give way: `cancelled` is asked only before volumes are
     set up (LIFE-032)."""
 

@@ -8,9 +8,10 @@ Rules: LIFE-031, LIFE-034, LIFE-036, LIFE-039. Upstream: pkg/kubelet/pod_workers
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from msgspec import Struct
 
 
 class WorkState(Enum):
@@ -51,8 +52,7 @@ class Action(Enum):
     ERASE = "end the worker's task and forget the UID"
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(Struct, frozen=True):
     """One row of the table: the next state, what to do, and the rule."""
 
     to: WorkState

@@ -7,9 +7,9 @@ Upstream: pkg/kubelet/pod_workers.go: UpdatePod, calculateEffectiveGracePeriod.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
+from kubeobjects.structs import replace
 from refkubelet.cri.records import ContainerState, RuntimePodStatus, SandboxState
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import has_terminal_phase, is_being_deleted

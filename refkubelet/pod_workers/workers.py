@@ -16,9 +16,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
 from typing import Final
 
+from msgspec import Struct, field
+
+from kubeobjects.structs import replace
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints, end_tasks
 from refkubelet.model.objects import Pod
@@ -56,8 +58,7 @@ DEFAULT_SYNC_FREQUENCY_S = 60.0
 TERMINATED: Final = "terminated"
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerSettings:
+class WorkerSettings(Struct, frozen=True):
     """Settings of all workers."""
 
     clock: Clock

@@ -3,7 +3,7 @@ unless the kubelet is standalone."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from refkubelet.api.client import ApiClient
 from refkubelet.api.node_informer import NodeInformer
@@ -18,8 +18,7 @@ from refkubelet.telemetry.pod_startup_latency import PodStartupLatency
 from simclock import Clock, Rng
 
 
-@dataclass(frozen=True, slots=True)
-class ApiAccess:
+class ApiAccess(Struct, frozen=True):
     """An API server and the informer that follows this node there."""
 
     client: ApiClient

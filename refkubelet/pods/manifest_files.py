@@ -13,8 +13,9 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kubeobjects.yaml.document import MAX_BYTES, TOO_LARGE
 from refkubelet.host.untrusted_files import NotRegularError, TooLargeError, read_whole
@@ -27,8 +28,7 @@ log = logging.getLogger(__name__)
 LONGEST_REASON: Final = 4000  # characters of an error that may cite the file
 
 
-@dataclass(frozen=True, slots=True)
-class _Parsed:
+class _Parsed(Struct, frozen=True):
     """The bytes of a file, and its pod or the error `why`."""
 
     data: bytes

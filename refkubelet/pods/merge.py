@@ -8,10 +8,10 @@ Upstream: pkg/kubelet/config/config.go: Merge, updatePodsInCache, checkAndUpdate
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import (
@@ -30,8 +30,7 @@ from refkubelet.model.pod_updates import PodOperation, PodSource, PodUpdate
 LOCAL_ANNOTATIONS: Final = frozenset({CONFIG_SOURCE, CONFIG_SEEN, CONFIG_MIRROR})  # SRC-061
 
 
-@dataclass(frozen=True, slots=True)
-class MergeResult:
+class MergeResult(Struct, frozen=True):
     """The new set of a source (UID -> pod), the operations in their order, and the pods that were
     left out."""
 
@@ -40,8 +39,7 @@ class MergeResult:
     dropped: tuple[DroppedPod, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DroppedPod:
+class DroppedPod(Struct, frozen=True):
     """A pod that is left out, and why."""
 
     pod: Pod

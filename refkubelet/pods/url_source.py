@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from refkubelet.failures import Complaints
 from refkubelet.host.network import HttpRequest, Network, NetworkError
@@ -26,8 +27,7 @@ TIMEOUT_S: Final = 10.0
 MOST_BYTES: Final = 10 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class UrlSettings:
+class UrlSettings(Struct, frozen=True):
     """Where the pods are."""
 
     url: str

@@ -9,11 +9,13 @@ Upstream: pkg/kubelet/prober/worker.go: doProbe.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from typing import Final
 
+from msgspec import Struct
+
+from kubeobjects.structs import replace
 from refkubelet.events.recorder import field_path
 from refkubelet.kuberuntime.decisions.restart_policy import (
     matching_action,
@@ -38,8 +40,7 @@ INITIAL: Final = {
 }  # PROBE-012
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeTarget:
+class ProbeTarget(Struct, frozen=True):
     """One probe of one container, as it was when the worker was made (PROBE-002).
 
     Numbers fall back to the API's defaults (PROBE-003); seconds.
@@ -99,8 +100,7 @@ def probe_targets(pod: Pod) -> tuple[ProbeTarget, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerState:
+class WorkerState(Struct, frozen=True):
     """What a worker remembers between ticks. `run_length`: how often in a row `last` was the
     result; it survives a new container ID (PROBE-027)."""
 
@@ -118,8 +118,7 @@ class ProbeVerdict(Enum):
     END = "end"
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeStep:
+class ProbeStep(Struct, frozen=True):
     """The decision of one tick. First the results of `forget`, an old container ID, are removed,
     then `stores` are stored for `state.container_id`, in order."""
 

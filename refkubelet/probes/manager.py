@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import end_tasks
@@ -29,8 +30,7 @@ Key = tuple[str, str, ProbeType]  # pod UID, container name, probe type
 OLD_AFTER: Final = timedelta(seconds=10)  # PROBE-051
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeDeps:
+class ProbeDeps(Struct, frozen=True):
     """What the probe manager works with. `pod_status`: the status manager's cache by pod UID.
     `network` None: only exec probes work."""
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
 
 from lightkube.models.core_v1 import ExecAction, GRPCAction, HTTPGetAction, TCPSocketAction
+from msgspec import Struct
 
 from kubeobjects.golang.duration import format_duration
 from refkubelet.cri.records import ExecResult
@@ -52,8 +52,7 @@ class ProbeError(Exception):
         self.outcome = outcome
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeAnswer:
+class ProbeAnswer(Struct, frozen=True):
     """The answer of a handler; `output` goes into the event."""
 
     outcome: Outcome

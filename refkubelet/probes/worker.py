@@ -15,8 +15,9 @@ import logging
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import PodStatus
@@ -37,8 +38,7 @@ from simclock import Clock
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerDeps:
+class WorkerDeps(Struct, frozen=True):
     """What a worker works with."""
 
     clock: Clock

@@ -13,8 +13,9 @@ import errno
 import ipaddress
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from refkubelet.certificates.store import Pair
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
@@ -37,8 +38,7 @@ class ServerError(Exception):
     """A server cannot be started; the text names the field, the address and the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Endpoint:
+class _Endpoint(Struct, frozen=True):
     """One listening server of the configuration."""
 
     field: str
@@ -48,8 +48,7 @@ class _Endpoint:
     tls: ssl.SSLContext | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ports:
+class Ports(Struct, frozen=True):
     """What answers on the ports. `main` may raise `NotConfigured`."""
 
     main: Callable[[], Port]

@@ -12,9 +12,10 @@ import html
 import os
 import stat
 from collections.abc import AsyncIterator, Generator
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from refkubelet.host.untrusted_files import is_directory, listed, open_below
 from refkubelet.server.common.exchange import Answer, Request, error
@@ -28,8 +29,7 @@ PLAIN_TEXT: Final = "text/plain; charset=utf-8"
 HTML: Final = "text/html; charset=utf-8"
 
 
-@dataclass(frozen=True, slots=True)
-class SystemLogs:
+class SystemLogs(Struct, frozen=True):
     """The handler of /logs/."""
 
     host: ServerHost

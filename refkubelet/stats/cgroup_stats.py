@@ -6,8 +6,9 @@ pkg/kubelet/stats/helper.go: cadvisorInfoToCPUandMemoryStats and its siblings.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from refkubelet.cri.usage import Pressure
 from refkubelet.host.machine import Machine
@@ -49,8 +50,7 @@ class CpuRates:
         self._before, self._now = self._now, {}
 
 
-@dataclass(frozen=True, slots=True)
-class CgroupStats:
+class CgroupStats(Struct, frozen=True):
     """Reads cgroups by their absolute paths; "" is the root: the node."""
 
     machine: Machine

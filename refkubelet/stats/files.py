@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass
 from typing import Final
 
 from lightkube.models.core_v1 import Volume
+from msgspec import Struct
 
 from refkubelet.failures import Complaints
 from refkubelet.host.disk_use import NOTHING, DiskUse, VolumeSize, added
@@ -40,8 +40,7 @@ MOST_LINKED: Final = 1_000_000
 """Of so many files with several names it is remembered that they were counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodFilesReader:
+class PodFilesReader(Struct, frozen=True):
     """Measures below the kubelet's directory and the directory of pod logs."""
 
     root_dir: str

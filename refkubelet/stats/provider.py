@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
 
+from msgspec import Struct
+
+from kubeobjects.structs import replace
 from refkubelet.cri.records import ContainerState, RuntimePod
 from refkubelet.cri.target import CriCallError
 from refkubelet.cri.usage import ContainerUsage, SandboxUsage
@@ -36,8 +38,7 @@ class StatsRuntime(Protocol):
     async def sandbox_stats(self) -> tuple[SandboxUsage, ...]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class PodStats:
+class PodStats(Struct, frozen=True):
     """Collects statistics. `pod_cgroup`: returns the path of a pod's cgroup; None: pods have no
     cgroups. `files` None: files are not measured. `by_sandbox`: memory and processes of pods come
     from ListPodSandboxStats, if the runtime has it (EVIC-030)."""

@@ -10,12 +10,13 @@ Upstream: pkg/kubelet/server/stats/summary.go, pkg/kubelet/stats/cri_stats_provi
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from lightkube.models.core_v1 import Volume
+from msgspec import Struct
 
 from kubeobjects.machine import FilesystemStats
+from kubeobjects.structs import replace
 from refkubelet.cri.records import RuntimePod
 from refkubelet.cri.usage import ContainerUsage, FilesystemUsage, ImageFilesystems
 from refkubelet.host.disk_use import DiskUse, VolumeSize
@@ -34,8 +35,7 @@ Json = dict[str, Any]
 PODS: Final = "pods"  # the name of the system container that holds all pods
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryDeps:
+class SummaryDeps(Struct, frozen=True):
     """The sources of a summary."""
 
     clock: Clock  # for the times of measurements

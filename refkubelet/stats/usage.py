@@ -7,8 +7,9 @@ Rules: EVIC-029, EVIC-101. None: not measured.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from refkubelet.cri.usage import ContainerUsage
 from refkubelet.host.disk_use import NOTHING, DiskUse, VolumeSize, added
@@ -23,8 +24,7 @@ def _volumes() -> Mapping[str, VolumeSize]:
     return MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class PodFiles:
+class PodFiles(Struct, frozen=True):
     """A pod's files on the disk of the kubelet's directory. `logs`: by container; `pod_logs`: log
     files beside the containers' directories."""
 
@@ -38,8 +38,7 @@ class PodFiles:
         return added(volume.used for volume in self.volumes.values() if volume.local)
 
 
-@dataclass(frozen=True, slots=True)
-class CgroupMemory:
+class CgroupMemory(Struct, frozen=True):
     """Memory of one cgroup, bytes. `limit_bytes` None: unlimited (EVIC-027)."""
 
     usage_bytes: int
@@ -55,8 +54,7 @@ class CgroupMemory:
         return None if self.limit_bytes is None else self.limit_bytes - self.working_set_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class PodUsage:
+class PodUsage(Struct, frozen=True):
     """The usage of a pod with running containers that have statistics (EVIC-029). `containers`: in
     the order of the runtime; `memory`: of the pod's cgroup, None without one; `processes`: of the
     containers whose cgroups are found."""

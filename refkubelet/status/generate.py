@@ -11,12 +11,12 @@ Upstream: pkg/kubelet/kubelet_pods.go: generateAPIPodStatus; active_deadline.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 import msgspec
 from lightkube.models.core_v1 import HostIP
+from msgspec import Struct, field
 
 from refkubelet.cri.records import RuntimePodStatus, SandboxState
 from refkubelet.kuberuntime.decisions.actions import ephemeral_containers
@@ -59,8 +59,7 @@ def no_reason(container_name: str) -> tuple[str, str] | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class ForcedFailure:
+class ForcedFailure(Struct, frozen=True):
     """The reason and message of a pod that the kubelet itself makes Failed (LIFE-204)."""
 
     reason: str
@@ -82,8 +81,7 @@ def past_active_deadline(pod: Pod, status: PodStatus | None, now: datetime) -> b
     return (now - last.startTime).total_seconds() >= seconds
 
 
-@dataclass(frozen=True, slots=True)
-class StatusInputs:
+class StatusInputs(Struct, frozen=True):
     """Everything that a status depends on besides the pod and the runtime's status."""
 
     now: datetime

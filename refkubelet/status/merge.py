@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
-from msgspec.structs import replace
-
+from kubeobjects.structs import replace
 from refkubelet.kuberuntime.decisions.restart_policy import (
     ALWAYS,
     ON_FAILURE,

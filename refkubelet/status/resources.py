@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from lightkube.models.core_v1 import ResourceRequirements
-from msgspec.structs import replace
 
 from kubeobjects.quantity import (
     NANO,
@@ -21,6 +20,7 @@ from kubeobjects.quantity import (
     format_decimal_nano,
     parse_nano,
 )
+from kubeobjects.structs import replace
 from refkubelet.allocation.resources import canonical_resources
 from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimeResources
 from refkubelet.model.cgroups.cpu_shares import MIN_SHARES, SHARES_PER_CPU

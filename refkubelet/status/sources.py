@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from lightkube.models.core_v1 import ResourceRequirements
+from msgspec import Struct, field
 
 from refkubelet.cri.records import RuntimePodStatus
 from refkubelet.model.objects import ContainerStatus, Pod
@@ -21,8 +21,7 @@ def nothing_actuated(container_name: str) -> ResourceRequirements | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class StatusSources:
+class StatusSources(Struct, frozen=True):
     """The inputs for all containers of one kind: regular, init or ephemeral."""
 
     pod: Pod

@@ -13,8 +13,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Final, Protocol
+
+from msgspec import Struct, field
 
 from refkubelet.api.client import ApiClient, ApiError
 from refkubelet.api.kinds import PODS
@@ -55,8 +56,7 @@ class KnownPods(Protocol):
     def pods_and_mirrors(self) -> tuple[Pod, ...]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class StatusDeps:
+class StatusDeps(Struct, frozen=True):
     """What the manager works with. `api` None: standalone, statuses stay in memory (SRC-052).
     `could_run`: whether containers of the pod with that UID may still run (LIFE-052)."""
 
@@ -69,8 +69,7 @@ class StatusDeps:
     """Told of statuses that are written; None: nobody asks how long starts take."""
 
 
-@dataclass(frozen=True, slots=True)
-class VersionedStatus:
+class VersionedStatus(Struct, frozen=True):
     """A cached status; `finished`: the pod's termination is complete (STAT-030); `since_s`: when
     the oldest change in it was made that is not written yet, by the monotonic clock."""
 

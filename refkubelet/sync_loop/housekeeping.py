@@ -13,9 +13,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
+
+from msgspec import Struct, field
 
 from refkubelet.api.client import ApiError
 from refkubelet.container_manager.cgroups.manager import ContainerManager
@@ -76,8 +77,7 @@ class KeptByPod(Protocol):
         """Forget what belongs to other pods."""
 
 
-@dataclass(frozen=True, slots=True)
-class CleanupDeps:
+class CleanupDeps(Struct, frozen=True):
     """What housekeeping works with."""
 
     clock: Clock  # for complaints that last
@@ -104,8 +104,7 @@ class CleanupDeps:
     """None: no volume is of a driver."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Wanted:
+class _Wanted(Struct, frozen=True, eq=False):
     """The desired pods and their UIDs. `over`: those that are being deleted and terminal."""
 
     pods: tuple[Pod, ...] = ()
@@ -118,8 +117,7 @@ class _Wanted:
         return cls(pods, frozenset(map(uid, pods)), over)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Running:
+class _Running(Struct, frozen=True, eq=False):
     """The running pods and their UIDs."""
 
     pods: tuple[RuntimePod, ...] = ()

@@ -15,8 +15,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from refkubelet.failures import Complaints
 from refkubelet.host.awake import Seconds
@@ -39,8 +40,7 @@ MAX_AGE_S: Final = 300.0
 STANDS_STILL: Final = "skipping pod synchronization"
 
 
-@dataclass(frozen=True, slots=True)
-class LoopQueues:
+class LoopQueues(Struct, frozen=True):
     """The inputs that other parts fill."""
 
     config: asyncio.Queue[PodUpdate]
@@ -50,8 +50,7 @@ class LoopQueues:
     startup: asyncio.Queue[ProbeUpdate]
 
 
-@dataclass(frozen=True, slots=True)
-class LoopDeps:
+class LoopDeps(Struct, frozen=True):
     """What the loop works with."""
 
     clock: Clock

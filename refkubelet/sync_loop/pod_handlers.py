@@ -12,8 +12,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from refkubelet.allocation.triggers import ResizeTriggers
 from refkubelet.cri.records import ContainerRecord, SandboxState
@@ -36,8 +37,7 @@ from simclock.clock import EPOCH
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class HandlerDeps:
+class HandlerDeps(Struct, frozen=True):
     """What the handlers work with."""
 
     clock: Clock  # for active deadlines
@@ -57,8 +57,7 @@ class HandlerDeps:
     """Makes the mirror of a finished static pod again; returns at once (MIRR-030)."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _PodList:
+class _PodList(Struct, frozen=True, eq=False):
     """The pods of the node, with what `sync_due` needs to know about them."""
 
     pods: tuple[Pod, ...] = ()

@@ -7,14 +7,14 @@ without it (`kubelet_evictions`), so the lines are made here; our tests read the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Kind = Literal["counter", "gauge", "histogram"]
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """One line. `labels`: (name, value); `suffix`: what follows the metric's name (`_bucket`);
     `time_ms`: when it was measured, in ms since 1970, None: now."""
 
@@ -24,8 +24,7 @@ class Sample:
     time_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """One metric: its whole name and its samples."""
 
     name: str

@@ -7,7 +7,9 @@ A part is given its own group. What is not counted but read (how many pods run) 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+
+from msgspec import Struct, field
+from msgspec.structs import fields
 
 from refkubelet.telemetry.metrics import Group, Metric
 from refkubelet.telemetry.node_metrics import CgroupMetrics, ExclusiveMetrics, NodeMetrics
@@ -22,8 +24,7 @@ from refkubelet.telemetry.server_metrics import HttpMetrics, PodResourcesMetrics
 from refkubelet.telemetry.volume_metrics import VolumeMetrics
 
 
-@dataclass(frozen=True, slots=True)
-class KubeletMetrics:
+class KubeletMetrics(Struct, frozen=True):
     """Each group by what it is about."""
 
     workers: WorkerMetrics = field(default_factory=WorkerMetrics)

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from msgspec import Struct
+
 from refkubelet.telemetry.exposition import Family, Kind, Sample, exposition
 from simclock import Clock
 
@@ -211,8 +213,7 @@ class HousekeepingMetrics(Group):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
+class Numbers(Struct, frozen=True):
     """A metric that is read when it is asked for."""
 
     name: str
@@ -225,8 +226,7 @@ class Numbers:
         return Family(self.name, self.kind, self.help, list(_samples(self.labels, self.read())))
 
 
-@dataclass(frozen=True, slots=True)
-class Histograms:
+class Histograms(Struct, frozen=True):
     """A histogram for each value of its labels, read when it is asked for."""
 
     name: str

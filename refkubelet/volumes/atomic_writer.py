@@ -12,9 +12,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.host.untrusted_files import holds, looked_at, removed_now
 from refkubelet.model.names import safe_join
@@ -36,8 +37,7 @@ def directory_prefix(now: datetime) -> str:
     return now.strftime(TIME_FORMAT)
 
 
-@dataclass(frozen=True, slots=True)
-class AtomicWriter:
+class AtomicWriter(Struct, frozen=True):
     """Writes volumes."""
 
     clock: Clock

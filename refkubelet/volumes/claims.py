@@ -8,10 +8,10 @@ getPVSpec; component-helpers/storage/ephemeral.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from typing import Final
 
 from lightkube.models.core_v1 import PersistentVolume, PersistentVolumeClaim, Volume
+from msgspec import Struct, field
 
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
@@ -21,8 +21,7 @@ ONCE_POD: Final = "ReadWriteOncePod"
 FILESYSTEM: Final = "Filesystem"
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedVolume:
+class ClaimedVolume(Struct, frozen=True):
     """A volume of a pod with the persistent volume that its claim is bound to. `read_only`: the pod
     asked for the claim so."""
 
@@ -57,8 +56,7 @@ class ClaimedVolume:
         return spec is not None and list(spec.accessModes or ()) == [ONCE_POD]
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeOnNode:
+class VolumeOnNode(Struct, frozen=True):
     """Where a volume of a claim or of a driver is on the node, and whether containers may only read
     it. `name`: the persistent volume's, "" for one that has only the pod's name; `is_local`: it is
     a `local` volume; `driver`: the CSI driver that serves it, which calls it `handle`, or ""."""

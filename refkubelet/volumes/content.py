@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from lightkube.models.core_v1 import (
@@ -24,6 +23,7 @@ from lightkube.models.core_v1 import (
     ServiceAccountTokenProjection,
     Volume,
 )
+from msgspec import Struct
 
 from kubeobjects.golang.errors import aggregate
 from refkubelet.api.client import ApiError, ObjectReader
@@ -56,8 +56,7 @@ them, too, once the volume is given to it."""
 STANDALONE: Final = "not supported due to running kubelet in standalone mode"
 
 
-@dataclass(frozen=True, slots=True)
-class ContentSources:
+class ContentSources(Struct, frozen=True):
     """Where the content of volumes comes from. `objects` and `tokens` None: standalone."""
 
     objects: ObjectReader | None = None

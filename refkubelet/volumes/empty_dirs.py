@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import logging
 import os
-from dataclasses import dataclass
 from typing import Final
 
 from lightkube.models.core_v1 import Volume
+from msgspec import Struct
 
 from kubeobjects.quantity import parse_integer
 from refkubelet.host.directories import make_directory
@@ -31,8 +31,7 @@ log = logging.getLogger(__name__)
 MODE: Final = 0o777
 
 
-@dataclass(frozen=True, slots=True)
-class EmptyDirs:
+class EmptyDirs(Struct, frozen=True):
     """Makes and removes emptyDir volumes below the kubelet's directory `root_dir`."""
 
     root_dir: str

@@ -10,10 +10,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from functools import partial
 
 from kubeobjects.machine import FilesystemStats
+from kubeobjects.structs import replace
 from refkubelet.failures import Complaints
 from refkubelet.host.disk_use import VolumeSize, used_of
 from refkubelet.model.objects import Pod

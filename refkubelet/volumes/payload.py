@@ -12,14 +12,14 @@ import binascii
 import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from lightkube.models.core_v1 import ConfigMap, DownwardAPIVolumeFile, KeyToPath, Secret
-from msgspec.structs import replace
+from msgspec import Struct
 
 from kubeobjects.golang.errors import aggregate
 from kubeobjects.golang.strconv import quoted
+from kubeobjects.structs import replace
 from refkubelet.model.downward_api import NodeAndPodFacts, VariableError, resource_field
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import all_containers, labels, uid
@@ -35,8 +35,7 @@ class PayloadError(Exception):
     """The files cannot be made; the text is upstream's."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileProjection:
+class FileProjection(Struct, frozen=True):
     """One file. `user`: its owner; None: whoever writes it."""
 
     data: bytes

@@ -15,9 +15,10 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
+
+from msgspec import Struct
 
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.host.directories import make_directory
@@ -173,8 +174,7 @@ class PersistentVolumes:
         self._recorder.pod_event(pod, "Warning", ALREADY_MOUNTED, text)
 
 
-@dataclass(frozen=True, slots=True)
-class _Bound:
+class _Bound(Struct, frozen=True):
     """A local volume that was made ready: where containers find it, and its group."""
 
     path: str

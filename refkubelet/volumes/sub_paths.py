@@ -11,7 +11,8 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from refkubelet.host.untrusted_files import OutsideError, opened_below
 from refkubelet.model.names import pod_dir, safe_join
@@ -21,8 +22,7 @@ from refkubelet.volumes.plan import SUB_PATHS, SubPathError, check_sub_path
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class SubPathUse:
+class SubPathUse(Struct, frozen=True):
     """The use of a subPath: in the container's volumeMount with that index. `directory`: the name
     of the volume on the node; "": `volume`, the pod's."""
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from refkubelet.api.client import ApiError
 from refkubelet.certificates.following import RequestError
@@ -38,8 +39,7 @@ SERVER_WITHIN_S: Final = 60.0
 TRY_S: Final = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What the command line says of the API server."""
 
     kubeconfig: str
@@ -57,8 +57,7 @@ class Asked:
         return CertificateStore(self.directory, CLIENT.files, clock, files)
 
 
-@dataclass(frozen=True, slots=True)
-class ApiAccess:
+class ApiAccess(Struct, frozen=True):
     """The client, None for a kubelet of its own, and what certificates need."""
 
     api: LightkubeApiClient | None

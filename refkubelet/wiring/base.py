@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
+from msgspec import Struct
+
 from refkubelet.api.client import ApiClient
 from refkubelet.certificates.store import Pair
 from refkubelet.config.credentials.files import CredentialProviders
@@ -51,8 +53,7 @@ async def _stays(pair: Pair) -> None:
     """For an API client that shows no certificate."""
 
 
-@dataclass(frozen=True, slots=True)
-class CertificateDeps:
+class CertificateDeps(Struct, frozen=True):
     """Where certificates are kept, and what the kubelet has of client certificates at its start."""
 
     directory: Path
@@ -76,8 +77,7 @@ class NodePlugins:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class ThisNode:
+class ThisNode(Struct, frozen=True):
     """Which node the kubelet is of."""
 
     name: str
@@ -88,8 +88,7 @@ class ThisNode:
     """None: this kubelet does not keep the Node object."""
 
 
-@dataclass(frozen=True, slots=True)
-class Directories:
+class Directories(Struct, frozen=True):
     """Where the kubelet keeps its files, and finds those of others."""
 
     root: Path
@@ -100,8 +99,7 @@ class Directories:
     """None: the node's registry credentials are looked for in `root` alone (BACK-209)."""
 
 
-@dataclass(frozen=True, slots=True)
-class PluginSources:
+class PluginSources(Struct, frozen=True):
     """Where plug-ins of each sort come from."""
 
     devices: PluginDirectory | None = None
@@ -114,8 +112,7 @@ class PluginSources:
     """None: no plug-in knows logins for registries (BACK-214)."""
 
 
-@dataclass(frozen=True, slots=True)
-class KubeletDeps:
+class KubeletDeps(Struct, frozen=True):
     """What a kubelet is given from outside."""
 
     target: CriTarget
@@ -131,7 +128,7 @@ class KubeletDeps:
     """None: standalone."""
     network: Network | None = None
     """None: only exec probes run."""
-    plugins: PluginSources = field(default_factory=PluginSources)
+    plugins: PluginSources = PluginSources()
     shutdown_source: ShutdownSource | None = None
     """None: shutdowns of the node are not noticed (NODE-060)."""
     certificates: CertificateDeps | None = None
@@ -140,7 +137,7 @@ class KubeletDeps:
     """Who keeps spans of syncs, CRI calls and garbage collection."""
     has_runtime_config: bool = True
     """Whether the runtime has the call that tells its cgroup driver (CRI-133)."""
-    mounts: Mounts = field(default_factory=NoMounts)
+    mounts: Mounts = NoMounts()
     """How volumes are mounted; by default subPaths are not held (NODE-211) and emptyDirs in memory
     are refused."""
 
@@ -159,8 +156,7 @@ class CountsRequests(Protocol):
         """Count every request from now on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Later:
+class Later(Struct, frozen=True):
     """The parts that earlier ones ask once the kubelet runs: each as a function that may be called
     when all is built, not while a part is made. With them the questions that several parts ask."""
 
@@ -199,8 +195,7 @@ class Later:
         return self.statuses().get(pod_uid)
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(Struct, frozen=True):
     """What every group of parts takes."""
 
     config: KubeletConfiguration

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.api.client import ApiClient
 from refkubelet.certificates.deadlines import Wanted, seconds_left
@@ -23,8 +24,7 @@ NAMES_SUFFICE: Final = "AllowDNSOnlyNodeCSR"
 LIVES: Final = "kubelet_certificate_manager_server_rotation_seconds"
 
 
-@dataclass(frozen=True, slots=True)
-class Certificates:
+class Certificates(Struct, frozen=True):
     """`client` None: the kubelet shows what its kubeconfig says; `serving` None: the certificate
     of the main port is not asked for."""
 

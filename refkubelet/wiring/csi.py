@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from refkubelet.failures import Part
 from refkubelet.object_manager.csi_drivers import CsiDriverObjects
@@ -20,8 +21,7 @@ from refkubelet.wiring.objects import Objects
 from refkubelet.wiring.sources import Sources
 
 
-@dataclass(frozen=True, slots=True)
-class Csi:
+class Csi(Struct, frozen=True):
     """What runs of it, and what others ask."""
 
     node_info: CsiNodeInfo

@@ -8,17 +8,17 @@ configuration needs turns out to be missing when a pod, a shutdown or a request 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.config import ConfigErrors, KubeletConfiguration
 from refkubelet.node.shutdown import shutdown_groups
 from simclock.distribution import not_installed
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """`module` of `extra`, and whether a configuration needs it. `field`: what of the configuration
     asks for it; empty: every kubelet needs it."""
 

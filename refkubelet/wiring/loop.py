@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from refkubelet.admission.admit_handler import AdmitHandler
 from refkubelet.allocation.triggers import ResizeTriggers
@@ -17,8 +17,7 @@ from refkubelet.wiring.sources import Sources
 from refkubelet.wiring.work import Work
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """`handlers`: one method per operation on pods."""
 
     handlers: PodHandlers
@@ -51,8 +50,7 @@ def build_loop(
     return Loop(handlers, housekeeping, SyncLoop(loop, sources.seen))
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(Struct, frozen=True):
     """What the parts of the loop are made from."""
 
     base: Base

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.allocation.conditions import ResizeConditions
 from refkubelet.container_manager.devices.allocator import DeviceMetrics
@@ -46,8 +47,7 @@ OF_WORKERS: Final = (
 """`config` and `static` of kubelet_working_pods, as far as they go together."""
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredParts:
+class MeasuredParts(Struct, frozen=True):
     """The parts that the page is about."""
 
     counted: KubeletMetrics  # what parts count

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from refkubelet.admission.features import declared_features
 from refkubelet.node.cached_node import CachedNode
@@ -30,8 +31,7 @@ from refkubelet.wiring.work import Work
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """`cached`: the node as admission sees it; `shutdown` None: shutdowns are not noticed;
     `registrar` None: this kubelet does not keep the Node object, or there is none; `oom_watcher`
     None: the kernel's log cannot be read; `lease` None: standalone."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from refkubelet.api.client import ApiClient
 from refkubelet.api.kinds import CONFIG_MAPS, SECRETS
@@ -19,8 +20,7 @@ from refkubelet.wiring.base import Base
 from refkubelet.wiring.sources import Sources
 
 
-@dataclass(frozen=True, slots=True)
-class Objects:
+class Objects(Struct, frozen=True):
     """`watched`: the stores that follow objects; none with another strategy than Watch.
     `trust_bundles` None: the gate ClusterTrustBundleProjection is off, as it is by default."""
 

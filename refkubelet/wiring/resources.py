@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from refkubelet.admission.features import INIT_RESIZES, POD_LEVEL_RESIZES
 from refkubelet.allocation.conditions import ResizeConditions
@@ -24,8 +25,7 @@ from refkubelet.wiring.base import Base
 from refkubelet.wiring.sources import Sources
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(Struct, frozen=True):
     """`manager`: what pods were allocated, which is kept in `allocated`; `actuated`: what their
     containers were given; `conditions`: how their resizes are."""
 
@@ -40,8 +40,7 @@ class Allocation:
             state.save_at_end()
 
 
-@dataclass(frozen=True, slots=True)
-class Resources:
+class Resources(Struct, frozen=True):
     """`devices` None: no plugin can register; `pod_resources`: which pod has what, for monitors."""
 
     devices: DeviceManager | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from refkubelet.config import ConfigError
 from refkubelet.container_manager.cgroups.build import before_the_first_pod
@@ -38,8 +38,7 @@ from refkubelet.wiring.objects import Objects
 from refkubelet.wiring.resources import Resources
 
 
-@dataclass(frozen=True, slots=True)
-class Pleg:
+class Pleg(Struct, frozen=True):
     """`cache`: what the PLEG saw last of every pod; `evented` None: its gate is off."""
 
     cache: PodCache
@@ -47,8 +46,7 @@ class Pleg:
     evented: EventedPLEG | None
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeParts:
+class RuntimeParts(Struct, frozen=True):
     """The runtime manager with what its parts share, and what observes the runtime."""
 
     deps: RuntimeDeps

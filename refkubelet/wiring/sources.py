@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from refkubelet.api.node_informer import NodeInformer
 from refkubelet.model.objects import Node
@@ -14,8 +14,7 @@ from refkubelet.sync_loop.loop import SeenSources
 from refkubelet.wiring.base import Base
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
+class Sources(Struct, frozen=True):
     """`config` merges the sources; `seen`: which of them the sync loop has heard of; `informer`
     None: standalone."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from refkubelet.container_manager.cgroups.node_config import pod_cgroup_of, pods_cgroup
 from refkubelet.kuberuntime.options_from_config import is_crio
@@ -19,8 +19,7 @@ from refkubelet.wiring.sources import Sources
 from refkubelet.wiring.work import Work
 
 
-@dataclass(frozen=True, slots=True)
-class Stats:
+class Stats(Struct, frozen=True):
     """`summary`: what the server shows at /stats/summary."""
 
     volumes: VolumeStats

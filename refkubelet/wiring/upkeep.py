@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from refkubelet.container_manager.cgroups.node_config import pods_cgroup
 from refkubelet.eviction.cycle import EvictionConfig
@@ -23,8 +23,7 @@ from refkubelet.wiring.stats import Stats
 from refkubelet.wiring.work import Work
 
 
-@dataclass(frozen=True, slots=True)
-class Upkeep:
+class Upkeep(Struct, frozen=True):
     """`garbage`: containers, sandboxes and their logs."""
 
     garbage: GarbageCollection

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from kubeobjects.quantity import NANO
 from refkubelet.admission.features import POD_LEVEL_RESIZES
@@ -36,8 +36,7 @@ from refkubelet.wiring.runtime import RuntimeParts
 from refkubelet.wiring.sources import Sources
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """`cgroups` None: pods have none (cgroupsPerQOS false)."""
 
     statuses: StatusManager

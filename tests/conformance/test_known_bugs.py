@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from kubelet_conformance.known_bugs import KnownBug, Release, release_of
 from kubelet_conformance.registry import Case, CaseBody, Level, load_cases
 from kubelet_conformance.results_file import read
 from kubelet_conformance.sources import all_cases
+from kubeobjects.structs import replace
 
 BUG = KnownBug("122890", "every pod gets the same grace", since="1.30", fixed="1.31.4, 1.32")
 

@@ -46,6 +46,16 @@ asyncio.run(run())
 print(*sys.modules)
 """
 
+COUNT_OURS = f"""
+import dataclasses, sys
+
+exec(sys.argv[1])
+ours = [m for name, m in sys.modules.items() if name.partition(".")[0] in {PACKAGES!r}]
+kinds = {{k for m in ours for k in vars(m).values() if isinstance(k, type)}}
+made = [k for k in kinds if "__dataclass_fields__" in vars(k) and sys.modules[k.__module__] in ours]
+print(len(made), len(ours))
+"""
+
 
 @pytest.mark.parametrize("package", [name for name in PACKAGES if name != "kubecri"])
 def test_no_modules_and_no_folders_import_in_a_circle(package: str) -> None:
@@ -76,6 +86,35 @@ def test_a_fake_is_made_without_what_lies_behind_faces() -> None:
     )
     assert "fakecri.fake" in loaded
     assert behind & loaded == set()
+
+
+@pytest.mark.parametrize(
+    ("script", "most", "most_modules"),
+    [
+        ("from fakecri import FakeCRI; FakeCRI()", 12, 130),
+        ("from fakekubeapi import FakeApi; FakeApi()", 18, 137),
+        ("import refkubelet.kubelet", 42, 570),
+        ("import kubelet_conformance.harness.runs.virtual", 76, 880),
+    ],
+)
+def test_few_classes_are_made_by_running_source(script: str, most: int, most_modules: int) -> None:
+    """Python 3.11 compiles up to six methods for each dataclass when it is imported; a struct
+    of msgspec takes a twentieth of that. Records that cannot change are structs."""
+    run = subprocess.run(
+        [sys.executable, "-c", COUNT_OURS, script],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    dataclasses, modules = map(int, run.stdout.split())
+    assert 0 < dataclasses <= most
+    assert modules <= most_modules
+
+
+def test_a_fake_is_made_without_the_doubles_of_tests() -> None:
+    assert "unittest.mock" not in _modules_after(
+        "import sys; from fakecri import FakeCRI; FakeCRI(); print(*sys.modules)"
+    )
 
 
 def test_an_api_server_is_made_without_what_only_pods_and_yaml_need() -> None:

@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from fakecri.calls.events import EventStreams
 from fakecri.core.runtime import News
 from fakecri.machine.node import FakeNode
 from fakecri.server import serve
+from kubeobjects.structs import replace
 from refkubelet.volumes.mounting import RealMounts
 
 SECRET = "line of a file of the node"

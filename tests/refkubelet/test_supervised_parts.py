@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from node_world import Node, running_node
 from pods import manifest
 
 from fakecri.deviceplugin import InProcessPlugins
+from kubeobjects.structs import replace
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.failures import LONGEST_RESTART_S, Part, keep_running
 from refkubelet.kubelet import Kubelet

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import astuple
 from pods import container
 
 from fakecri import uniform_topology

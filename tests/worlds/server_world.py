@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
 from typing import Any
 from unittest.mock import AsyncMock
 
 from pods import make_pod
 
 from fakecri import FakeCRI
+from kubeobjects.structs import replace
 from refkubelet.api.client import ApiError
 from refkubelet.config import KubeletConfiguration
 from refkubelet.config.schema.kubelet_config import (
@@ -93,7 +93,7 @@ def host(clock: Clock | None = None, pods: tuple[Pod, ...] = (POD,), **changes: 
     )
     for group in ("pods", "pages", "files"):
         record = getattr(made, group)
-        own = {f.name: changes.pop(f.name) for f in fields(record) if f.name in changes}
+        own = {name: changes.pop(name) for name in record.__struct_fields__ if name in changes}
         made = replace(made, **{group: replace(record, **own)})
     return replace(made, **changes)
 

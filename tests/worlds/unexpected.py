@@ -9,7 +9,6 @@ errors as it has pods.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 import logging
@@ -19,6 +18,7 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import asdict, replace
 
 from refkubelet.failures import Complaints
 from refkubelet.kubelet import Kubelet
@@ -114,12 +114,10 @@ def wrap_all(kubelet: Kubelet, calls: Calls, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(PodSteps, step, _step(getattr(PodSteps, step), step, calls))
     steps: Any = kubelet.work.workers._steps._syncer
     hooks = {
-        field.name: _wrapped(getattr(steps._deps.hooks, field.name), f"hooks.{field.name}", calls)
-        for field in dataclasses.fields(steps._deps.hooks)
+        name: _wrapped(function, f"hooks.{name}", calls)
+        for name, function in asdict(steps._deps.hooks).items()
     }
-    steps._deps = dataclasses.replace(
-        steps._deps, hooks=dataclasses.replace(steps._deps.hooks, **hooks)
-    )
+    steps._deps = replace(steps._deps, hooks=replace(steps._deps.hooks, **hooks))
 
 
 def _wrapped(function: Callable[..., Any], name: str, calls: Calls) -> Callable[..., Any]:

@@ -10,13 +10,15 @@ One case a line, a reason after `#`; empty lines and lines of comment alone are 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from kubelet_conformance.harness.runs.case_run import Outcome, Result
 from kubelet_conformance.registry import ID
 from kubelet_conformance.sources import all_cases
+from kubeobjects.structs import replace
 
 HEAD: Final = (
     "# Cases that are known to fail; kubelet-conformance run --baseline FILE reads this.\n"
@@ -29,8 +31,7 @@ class BaselineError(Exception):
     4."""
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Struct, frozen=True):
     """The known failures. `reasons`: case ID -> why, "" where the file says nothing."""
 
     path: Path

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Final
+
+from msgspec import Struct
 
 from kubelet_conformance.harness.runs.case_run import Outcome, Result
 from kubelet_conformance.harness.runs.choice import Choice
@@ -26,8 +27,7 @@ MOST_CHARACTERS: Final = 6_000
 BAD: Final = (Outcome.FAILED, Outcome.ERROR, Outcome.INCONCLUSIVE)
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """What the summary tells beside the results: `fixed` and `unknown` of the baseline, `missing`
     of a run in parts."""
 

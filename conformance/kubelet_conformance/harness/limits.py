@@ -10,8 +10,11 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+
+from kubeobjects.structs import replace
 
 RELIST_S: Final = 1.0  # PLEG-001
 HOUSEKEEPING_S: Final = 2.0  # LIFE-004
@@ -31,8 +34,7 @@ WATCH_S: Final = 1.0  # until a kubelet knows of a new object of a kind that it 
 NOTICE_S: Final = 3.0  # until a change in the runtime is acted on: two relists and a sync
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Struct, frozen=True):
     """How the clock of a run behaves. Seconds."""
 
     tick_s: float
@@ -94,8 +96,7 @@ def hurried(pace: Pace, speed: float) -> Pace:
     return replace(pace, slack_s=pace.slack_s * speed, limit_s=pace.limit_s * speed)
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A closed range of seconds."""
 
     low_s: float

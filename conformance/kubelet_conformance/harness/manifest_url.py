@@ -10,11 +10,12 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct
+
 URL: Final = "http://manifests.test/pods"
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """One request of the kubelet."""
 
     at_s: float

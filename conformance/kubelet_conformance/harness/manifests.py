@@ -7,11 +7,13 @@ carry the compiled command, and the workloads for a fake runtime to play.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
+from msgspec import Struct, field
+
 from kubelet_conformance.harness.workload import Workload, command, has_file, runs
+from kubeobjects.structs import replace
 
 IMAGE: Final = "localhost/busybox:1"
 OTHER_IMAGE: Final = "localhost/busybox:2"  # the same content under another tag
@@ -19,8 +21,7 @@ MISSING_IMAGE: Final = "localhost/missing:1"
 NO_FIELDS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Exec:
+class Exec(Struct, frozen=True):
     """A command that a probe or a hook runs inside a container, and how it ends. A real runtime
     runs the command; a fake one answers as the other fields say."""
 
@@ -31,8 +32,7 @@ class Exec:
     stderr: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
+class Probe(Struct, frozen=True, kw_only=True):
     """The fields that all probes have, as in the API; a probe of a case is one of the
     subclasses."""
 
@@ -72,8 +72,7 @@ class Probe:
         return work
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecProbe(Probe):
+class ExecProbe(Probe, frozen=True, kw_only=True):
     """An exec probe that succeeds from `from_s` to `until_s` seconds after the container's start
     (until None: for ever)."""
 
@@ -87,8 +86,7 @@ class ExecProbe(Probe):
         return work.also(has_file(f"/tmp/{kind}", self.from_s, self.until_s))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunProbe(Probe):
+class RunProbe(Probe, frozen=True, kw_only=True):
     """An exec probe of any command."""
 
     run: Exec
@@ -97,8 +95,7 @@ class RunProbe(Probe):
         return {"exec": {"command": list(self.run.command)}}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NetProbe(Probe):
+class NetProbe(Probe, frozen=True, kw_only=True):
     """A probe over the network: `fields` is its httpGet, tcpSocket or grpc as in the API. What
     listens there is part of the container's workload (the word `serves`)."""
 
@@ -126,8 +123,7 @@ def grpc_probe(port: int, service: str | None = None, **probe: Any) -> NetProbe:
     return NetProbe(fields={"grpc": {"port": port, **named}}, **probe)
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
+class Container(Struct, frozen=True):
     """One container of a plan: its manifest, what it does, and the commands that run inside it."""
 
     manifest: Mapping[str, Any]
@@ -140,8 +136,7 @@ class Container:
         return str(self.manifest["name"])
 
 
-@dataclass(frozen=True, slots=True)
-class PodPlan:
+class PodPlan(Struct, frozen=True):
     """A pod to run: its manifest and its containers."""
 
     manifest: Mapping[str, Any]

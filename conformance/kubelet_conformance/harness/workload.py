@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from fakecri.words import behaviors as words
 from fakecri.words.behaviors import FOREVER, Behavior
@@ -27,8 +28,7 @@ DEFAULT_STOP: Final = words.stops(0)
 """How a run stops of which nothing else is said."""
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(Struct, frozen=True):
     """What the successive runs of a container do; the last entry repeats."""
 
     runs: tuple[Run, ...] = ((),)

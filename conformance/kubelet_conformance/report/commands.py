@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +21,7 @@ from kubelet_conformance.results_run import ResultsError, RunFile, is_part, join
 from kubelet_conformance.results_schema import CaseLine, schema
 from kubelet_conformance.rule_texts import all_rules
 from kubelet_conformance.traces.entries import Trace
+from kubeobjects.structs import replace
 
 COMMANDS: Final = ("report", "show", "diff", "matrix")
 EXIT_MISTAKES: Final = 2

@@ -7,9 +7,10 @@ how long after the call before they came. Calls of different pods have no order 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
 
 from kubelet_conformance.traces.entries import Entry, Trace
 
@@ -24,8 +25,7 @@ IGNORED: Final = frozenset(
 """Fields of requests that are another in every run, or in every version."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slack:
+class Slack(Struct, frozen=True):
     """How much longer one of two waits may be before they differ: `factor` times as long and
     `more_s` seconds. The default is what two right kubelets may differ by in a back-off
     (BACK-011)."""
@@ -43,8 +43,7 @@ class Slack:
         return high > low * self.factor + self.more_s + 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One call of a pod. `gap_s`: since the call of that pod before it; of the first one None."""
 
     entry: Entry
@@ -59,8 +58,7 @@ class Step:
         return f"{self.entry.what}{whom}{attempt}{failed}"
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """Two calls that stand side by side, one of which may be missing. `differs`: in what, "" when
     in nothing."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kubelet_conformance.report.compare import Pair, Slack, compared, first_of
 from kubelet_conformance.results_run import RunFile
 from kubelet_conformance.results_schema import CaseLine
 
 
-@dataclass(frozen=True, slots=True)
-class CaseDifference:
+class CaseDifference(Struct, frozen=True):
     """One case in both runs."""
 
     id: str

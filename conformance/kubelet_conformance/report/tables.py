@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kubelet_conformance.results_schema import CaseLine, LevelName
 
@@ -61,8 +62,7 @@ def cases_in_words(number: int) -> str:
     return f"{number} case{'' if number == 1 else 's'}"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One run in a matrix: its name, and each case's worst result."""
 
     name: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from kubeobjects.strict.errors import ScriptError
 from kubeobjects.strict.json_schema import json_schema
 from kubeobjects.strict.reader import read
 from kubeobjects.strict.values import Value, parse_yaml, read_yaml
+from kubeobjects.structs import replace
 from kubeobjects.yaml import nodes
 
 _PART: Final = re.compile(r"\d+:\d+: (\w+)(?:\[(\d+)\]|\.([^.\[:]+))?")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from kubelet_conformance.harness.runs.known import with_known_bugs, with_since_c
 from kubelet_conformance.registry import Case
 from kubelet_conformance.session.run import RUN, Run
 from kubelet_conformance.sources import cases_in
+from kubeobjects.structs import replace
 
 
 class CaseFailed(Exception):

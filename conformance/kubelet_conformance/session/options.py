@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.harness.runs.seeds import seeds_of
 from kubelet_conformance.registry import Level, Selection, shard_of
 from kubelet_conformance.shards import TimesError, read_times
+from kubeobjects.structs import replace
 
 DEFAULT: Final = Choice()
 

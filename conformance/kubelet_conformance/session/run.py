@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +17,7 @@ from kubelet_conformance.registry import Case, Selection
 from kubelet_conformance.results_file import ResultsWriter
 from kubelet_conformance.results_lines import case_line, head_line, trace_line
 from kubelet_conformance.results_schema import Line, RunEnd
+from kubeobjects.structs import replace
 
 
 class Run:

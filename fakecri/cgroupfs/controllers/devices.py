@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct
+
 from fakecri.cgroupfs.interface.tree import Cgroup, Controller, everywhere, table
 from fakecri.cgroupfs.interface.values import U32_MAX, refuse, stripped
 
@@ -22,8 +24,7 @@ _RULE: Final = re.compile(r"([bc])\s(\*|\d{1,11}):(\*|\d{1,11})\s([rwm]{1,3})(.*
 _ORDER: Final = "rwm"
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """A device, or all devices with `_ANY` as one of their numbers."""
 
     kind: str

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from fakecri.cgroupfs.interface.machine import Machine
 from fakecri.cgroupfs.interface.values import I32_MAX, refuse
 
@@ -85,8 +87,7 @@ class Where(Enum):
     BELOW_ROOT = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceFile:
+class InterfaceFile(Struct, frozen=True):
     """A kind of file: what reading and writing it does. None: root gets EINVAL."""
 
     name: str
@@ -126,8 +127,7 @@ def table(*files: InterfaceFile) -> Files:
     return {file.name: file for file in files}
 
 
-@dataclass(frozen=True, slots=True)
-class Controller:
+class Controller(Struct, frozen=True):
     """A controller: its files, the state that it keeps of each group, and what it does to tasks."""
 
     name: str

@@ -13,11 +13,11 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from inotify_simple import INotify, flags
+from msgspec import Struct
 
 from fakecri.cgroupfs.filesystem import CgroupFS
 from fakecri.cgroupfs.outside.adoption import Adoption
@@ -31,8 +31,7 @@ _GONE: Final = flags.DELETE | flags.MOVED_FROM
 _WATCHED: Final = _APPEARED | _GONE | flags.CLOSE_WRITE | flags.ONLYDIR
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """Something that another process wrote, made or removed, and that the fake refused."""
 
     path: str

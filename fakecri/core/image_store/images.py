@@ -10,11 +10,12 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import grpc
 from kubecri.v1 import api_pb2 as pb
+from msgspec import Struct
 
 from fakecri.core.image_store.references import parse_reference
 from fakecri.core.lookups.lookup import shown
@@ -23,6 +24,7 @@ from fakecri.errors import CriError, unknown
 from fakecri.process.accounts import Accounts
 from fakecri.words import stop_signals
 from kubeobjects.arguments import arguments_told
+from kubeobjects.structs import replace
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]")
 DEFAULT_SIZE_BYTES: Final = 2_000_000
@@ -30,8 +32,7 @@ HASH: Final = "sha256:"
 """What ids and digests begin with."""
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(Struct, frozen=True):
     """An image that the runtime has."""
 
     id: str
@@ -53,7 +54,7 @@ class Image:
     paths: tuple[str, ...] = ()
     """What is in it beside the usual directories: files that image volumes may have as a
     sub-path."""
-    accounts: Accounts = field(default_factory=Accounts)
+    accounts: Accounts = Accounts()
     """The users and groups that it knows."""
 
     @property

@@ -10,8 +10,9 @@ import errno
 import os
 import shutil
 import stat
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fakecri.process.identity import Identity
 
@@ -23,8 +24,7 @@ def _refuse(number: int, path: str) -> OSError:
     return OSError(number, os.strerror(number), path)
 
 
-@dataclass(frozen=True, slots=True)
-class HostDirectory:
+class HostDirectory(Struct, frozen=True):
     """`root`: a path of this machine; `identity`: whose programs look at it. `below`: a relative
     path, "" for the root itself. Every method but those that answer yes or no raises OSError."""
 

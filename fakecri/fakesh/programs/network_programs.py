@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final, Protocol
 from urllib.parse import urljoin, urlsplit
+
+from msgspec import Struct
 
 from fakecri.fakesh.invocations.invocation import USAGE, Invocation, Program
 from fakecri.fakesh.programs.file_programs import operands
@@ -55,8 +56,7 @@ class Network(Protocol):
         """The ports on which the pod with this address listens."""
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkPrograms:
+class NetworkPrograms(Struct, frozen=True):
     """The programs, in this network."""
 
     network: Network

@@ -7,8 +7,9 @@ import binascii
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fakecri.fakesh.invocations.invocation import PIECE_BYTES, USAGE, Invocation, Program
 from fakecri.fakesh.programs.file_programs import operands
@@ -80,8 +81,7 @@ def _each(change: Callable[[list[bytes]], list[bytes]]) -> Program:
     return reading(program)
 
 
-@dataclass(frozen=True, slots=True)
-class _Edit:
+class _Edit(Struct, frozen=True):
     """One command of `sed`: where it counts (a line, `$`, a pattern; neither: everywhere) and what
     it does."""
 

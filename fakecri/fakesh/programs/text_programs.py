@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fakecri.fakesh.invocations.escapes import unescaped
 from fakecri.fakesh.invocations.invocation import PIECE_BYTES, USAGE, Invocation, Program
@@ -110,8 +111,7 @@ async def _tell(
         await run.stdout.write(start + part)
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
+class _End(Struct, frozen=True):
     """What `head` and `tail` show: `count` lines (or bytes) at the beginning or the end of a text;
     with `others` (`head -n -2`, `tail -n +3`) all but those at the other side."""
 

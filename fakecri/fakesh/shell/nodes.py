@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Redirection:
+
+class Redirection(Struct, frozen=True):
     """`sign`: `>`, `>>`, `<` or `>&`; the descriptor that is redirected, and its target."""
 
     descriptor: int
@@ -15,62 +15,54 @@ class Redirection:
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A simple command: assignments, then words, as written."""
 
     assignments: tuple[tuple[str, str], ...]
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Redirected:
+class Redirected(Struct, frozen=True):
     """A command with redirections of its own."""
 
     inner: Node
     redirections: tuple[Redirection, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+class Pipeline(Struct, frozen=True):
     """Commands, each reading what the one before writes."""
 
     parts: tuple[Node, ...]
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AndOr:
+class AndOr(Struct, frozen=True):
     """A pipeline, then others after `&&` and `||`."""
 
     first: Node
     rest: tuple[tuple[str, Node], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Background:
+class Background(Struct, frozen=True):
     """`... &`: a job that the shell does not wait for."""
 
     inner: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(Struct, frozen=True):
     """Commands, one after the other."""
 
     items: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class If:
+class If(Struct, frozen=True):
     """Conditions with what is done for each, and what is done if none holds."""
 
     branches: tuple[tuple[Node, Node], ...]
     otherwise: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """`while`, or `until`."""
 
     condition: Node
@@ -78,8 +70,7 @@ class Loop:
     until: bool
 
 
-@dataclass(frozen=True, slots=True)
-class For:
+class For(Struct, frozen=True):
     """A loop over words; None: over the arguments of the script."""
 
     name: str
@@ -87,23 +78,20 @@ class For:
     body: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """A word and branches with patterns; the first branch that fits is run."""
 
     word: str
     items: tuple[tuple[tuple[str, ...], Node], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Subshell:
+class Subshell(Struct, frozen=True):
     """`( ... )`: runs in a process of its own, so its variables are lost afterwards."""
 
     body: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     """`name() ...`: the definition of a function."""
 
     name: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 
 class ScriptError(ValueError):
@@ -18,8 +19,7 @@ class Unsupported(ScriptError):
     """The script may be right, but this shell cannot run it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """A word (`kind` "word", its text with all quotes), an operator or a redirection. The `text` of
     a redirection may begin with a number: `2>`."""
 
@@ -40,8 +40,7 @@ def tokens(script: str) -> list[Token]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Document:
+class _Document(Struct, frozen=True):
     """A here-document that has not been read: the word at `place` becomes its text."""
 
     place: int

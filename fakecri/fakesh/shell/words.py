@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
+
 from fakecri.fakesh.shell.arithmetic import evaluate
 from fakecri.fakesh.shell.scan import ScriptError, Unsupported, piece_end
 
@@ -35,8 +37,7 @@ _LONGEST: Final = 1024 * 1024
 _ESCAPED_IN_DOUBLE: Final = frozenset('$`"\\')
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A piece of a word. `breaks`: a new word begins behind it, as between the words of "$@"."""
 
     text: str

@@ -8,8 +8,9 @@ Upstream: validateContainers, validateInitContainers, validateEphemeralContainer
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kubeobjects.causes import Cause, duplicate, forbidden_field, invalid_value, not_found, required
 from kubeobjects.pods.common.checks import Object, label, needed, word
@@ -31,8 +32,7 @@ _OF_PROPER_CONTAINERS: Final = (  # fields, in the order of the API's type
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What the checks of a container have to know of its pod."""
 
     spec: Object

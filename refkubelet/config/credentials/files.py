@@ -11,9 +11,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.config.credentials.providers import (
     API_VERSIONS,
@@ -31,8 +32,7 @@ BIN_DIR_FLAG: Final = "--image-credential-provider-bin-dir"
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 
 
-@dataclass(frozen=True, slots=True)
-class CredentialProviders:
+class CredentialProviders(Struct, frozen=True):
     """The plug-ins of a kubelet in the order in which they are asked, and where their programs
     are."""
 
@@ -42,8 +42,7 @@ class CredentialProviders:
     """`sha256:` and the hash of the files, each after its length; "": it is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(Struct, frozen=True):
     """A file, its providers, and what is wrong with it."""
 
     providers: tuple[CredentialProvider, ...] = ()

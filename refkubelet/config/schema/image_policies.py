@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.model.image_names import InvalidImageNameError, with_default_tag, without_tag
 
@@ -30,8 +31,7 @@ def is_allowlist_entry(text: str) -> bool:
     return without_tag(text) == text
 
 
-@dataclass(frozen=True, slots=True)
-class VerificationPolicy:
+class VerificationPolicy(Struct, frozen=True):
     """imagePullCredentialsVerificationPolicy, and preloadedImagesVerificationAllowlist."""
 
     policy: str = NEVER_VERIFY_PRELOADED

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Final
 
-from msgspec.structs import replace
-
 from kubeobjects.quantity import QuantityError, parse_nano
 from kubeobjects.resource_names import HUGE_PAGES
+from kubeobjects.structs import replace
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.model.cpuset import parse_cpuset
 

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kubeobjects.pods.qos import QosClass
 from refkubelet.container_manager.cgroups.allocatable import enforced
@@ -58,8 +59,7 @@ class ContainerManagerError(Exception):
     """The kubelet cannot start with these cgroups; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerManagerDeps:
+class ContainerManagerDeps(Struct, frozen=True):
     """What the container manager works with. `active_pods`: with allocated resources;
     `has_exclusive_cpus`: whether a container of the pod has exclusive CPUs (CG-031)."""
 

@@ -6,8 +6,9 @@ Rules: CG-011, CG-031..035. Upstream: cmd/kubelet/app/server.go: run (NodeConfig
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from kubeobjects.topology import MachineTopology
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
@@ -28,8 +29,7 @@ TIERED: Final = "TieredReservation"
 _COMPRESSIBLE: Final = "-compressible"
 
 
-@dataclass(frozen=True, slots=True)
-class ReservedCgroup:
+class ReservedCgroup(Struct, frozen=True):
     """An existing cgroup that the kubelet only limits (CG-035). `title`: e.g. `System Reserved`;
     `limits`: resource -> nano units; `cpu_only`: configured as `-compressible`."""
 
@@ -39,8 +39,7 @@ class ReservedCgroup:
     cpu_only: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NodeCgroups:
+class NodeCgroups(Struct, frozen=True):
     """The settings of the container manager (upstream: NodeConfig)."""
 
     root: CgroupName

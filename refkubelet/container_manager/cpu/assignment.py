@@ -13,9 +13,10 @@ takeByTopologyNUMADistributed (KEP-2902 describes the latter).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import combinations
 from math import floor, sqrt
+
+from msgspec import Struct
 
 from refkubelet.container_manager.cpu.topology import CpuTopology, Level
 from refkubelet.model.cpuset import EMPTY, CpuSet
@@ -25,8 +26,7 @@ class NotEnoughCpus(ValueError):
     """The request cannot be met."""
 
 
-@dataclass(frozen=True, slots=True)
-class Packing:
+class Packing(Struct, frozen=True):
     """How CPUs are packed. `spread`: threads of different cores first, no whole cores. `by_cache`:
     whole last-level caches, or as few as possible, before whole cores."""
 
@@ -142,8 +142,7 @@ class _Hand:
         self._take(cpus[: self.needed])
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(Struct, frozen=True):
     """A way to distribute: `each` CPUs from every one of `nodes`, then the rest in groups from
     `extra`, in turn. `balance`: the deviation of the free CPUs left on the nodes."""
 

@@ -6,8 +6,9 @@ Rules: CG-081. Upstream: pkg/kubelet/cm/cpumanager/policy_options.go, policy_non
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import Final
+
+from msgspec import Struct
 
 from kubeobjects.golang.strconv import parse_bool, quoted
 
@@ -23,8 +24,7 @@ EXCLUSIVE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StaticOptions:
+class StaticOptions(Struct, frozen=True):
     """Options of policy static; the names are upstream's with underscores for hyphens.
 
     `full_pcpus_only`: only whole cores; other requests are refused. `distribute_cpus_across_numa`:
@@ -42,7 +42,7 @@ class StaticOptions:
     prefer_align_cpus_by_uncorecache: bool = False
 
 
-NAMES: Final = tuple(field.name.replace("_", "-") for field in fields(StaticOptions))
+NAMES: Final = tuple(name.replace("_", "-") for name in StaticOptions.__struct_fields__)
 
 
 def static_options(texts: Mapping[str, str], gates: Mapping[str, bool]) -> StaticOptions:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from google.protobuf.message import Message
 from kubecri.v1 import api_pb2 as cri
+from msgspec import Struct
 
 from refkubelet.container_manager.cpu.manager import CpuManager
 from refkubelet.container_manager.providers.active import ActiveContainers
@@ -34,8 +34,7 @@ class ContainerUpdater(Protocol):
         """Set the resources of a running container. Raises `CriCallError`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReconcileDeps:
+class ReconcileDeps(Struct, frozen=True):
     """What the reconciler works with. `status`: the cached status of the pod with that UID."""
 
     clock: Clock

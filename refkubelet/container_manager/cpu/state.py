@@ -7,10 +7,10 @@ state_checkpoint.go.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
+from msgspec import Struct, field
 
 from kubeobjects.golang.strconv import quoted
 from refkubelet.checkpoints.content import CORRUPT, StateFileError, checksum, go_map, go_struct
@@ -25,8 +25,7 @@ Entries = Mapping[str, Mapping[str, CpuSet]]
 """Pod UID -> container name -> its CPUs."""
 
 
-@dataclass(frozen=True, slots=True)
-class CpuState:
+class CpuState(Struct, frozen=True):
     """The assigned CPUs. `shared`: the CPUs for all containers without exclusive ones."""
 
     shared: CpuSet = EMPTY

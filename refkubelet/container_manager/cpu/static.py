@@ -12,8 +12,9 @@ pkg/kubelet/cm/cpumanager/policy_static.go.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kubeobjects.golang.strconv import quoted
 from kubeobjects.quantity import NANO
@@ -44,8 +45,7 @@ SMT_ALIGNMENT: Final = "SMTAlignmentError"  # CG-081, LIFE-223
 SMT_TEXT: Final = "SMT Alignment Error: "
 
 
-@dataclass(frozen=True, slots=True)
-class StaticPolicy:
+class StaticPolicy(Struct, frozen=True):
     """The policy for one machine. `reserved`: CPUs that never become exclusive."""
 
     topology: CpuTopology

@@ -6,8 +6,9 @@ Upstream: pkg/kubelet/cm/cpumanager/topology/topology.go: CPUTopology, Discover.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from kubeobjects.topology import MachineTopology
 from refkubelet.model.cpuset import CpuSet
@@ -15,8 +16,7 @@ from refkubelet.model.cpuset import CpuSet
 Level = Literal["core", "cache", "node", "socket"]
 
 
-@dataclass(frozen=True, slots=True)
-class CpuPlace:
+class CpuPlace(Struct, frozen=True):
     """The place of one CPU. `core`: the lowest CPU of its core, unique on the machine."""
 
     cpu: int

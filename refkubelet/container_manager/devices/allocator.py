@@ -17,6 +17,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct
+
 from kubeobjects.quantity import NANO
 from refkubelet.container_manager.devices import convert
 from refkubelet.container_manager.devices.choose import (
@@ -48,8 +50,7 @@ from simclock import Clock
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceDeps:
+class DeviceDeps(Struct, frozen=True):
     """What the device manager works with."""
 
     clock: Clock  # for plugins that went, and how long they take

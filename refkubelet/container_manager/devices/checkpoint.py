@@ -10,10 +10,10 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from refkubelet.checkpoints.content import (
     CORRUPT,
@@ -46,8 +46,7 @@ class _Data(msgspec.Struct):
     RegisteredDevices: dict[str, list[str] | None] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(Struct, frozen=True):
     """The content of the file. `registered`: resource -> its healthy devices at that time."""
 
     entries: tuple[Entry, ...] = ()

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from refkubelet.container_manager.devices.types import NO_NODE, Device
 from refkubelet.container_manager.providers.hints import NumaMask
 
@@ -20,8 +22,7 @@ class Unavailable(Exception):
     """The requested devices are not available; the text is upstream's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Want:
+class Want(Struct, frozen=True):
     """A container's request of one resource. `had`: the devices it has already; None: none yet."""
 
     pod_uid: str
@@ -75,8 +76,7 @@ class Pick:
         return self.needed == 0
 
 
-@dataclass(frozen=True, slots=True)
-class Nearness:
+class Nearness(Struct, frozen=True):
     """The available devices: near the hint's NUMA nodes, near others, and without a NUMA node."""
 
     aligned: frozenset[str] = frozenset()

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from lightkube.models.core_v1 import ResourceHealth, ResourceStatus
-from msgspec.structs import replace
 
+from kubeobjects.structs import replace
 from refkubelet.container_manager.devices.types import HEALTHY
 from refkubelet.model.objects import ContainerStatus, PodStatus
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct
+
 from refkubelet.container_manager.devices.plugins import Plugin
 from refkubelet.container_manager.devices.types import Device
 
@@ -27,8 +29,7 @@ class Stock:
     unhealthy: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Amounts:
+class Amounts(Struct, frozen=True):
     """The number of devices by resource: all, and the healthy ones. A dropped resource stays with
     0, so that the Node's status shows it."""
 

@@ -7,9 +7,10 @@ types.go, checkpoint/checkpoint.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, TypeVar
+
+from msgspec import Struct, field
 
 T = TypeVar("T")
 
@@ -17,8 +18,7 @@ HEALTHY: Final = "Healthy"
 NO_NODE: Final = -1  # stands for the NUMA node of devices without one
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """A device of a plugin. `nodes`: its NUMA nodes; may be empty."""
 
     id: str
@@ -30,16 +30,14 @@ class Device:
         return self.health == HEALTHY
 
 
-@dataclass(frozen=True, slots=True)
-class PluginOptions:
+class PluginOptions(Struct, frozen=True):
     """The optional calls that a plugin has."""
 
     pre_start_required: bool = False
     preferred_allocation: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Allotment:
+class Allotment(Struct, frozen=True):
     """A container's devices of one resource. `devices`: NUMA node -> IDs; a device with two nodes
     is under both; `answer`: the plugin's serialized answer to Allocate."""
 
@@ -66,8 +64,7 @@ def by_node(ids: Iterable[str], known: Mapping[str, Device]) -> dict[int, tuple[
     return nodes
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceNode:
+class DeviceNode(Struct, frozen=True):
     """A device file for a container; `permissions`: some of r, w, m."""
 
     host_path: str
@@ -75,8 +72,7 @@ class DeviceNode:
     permissions: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceMount:
+class DeviceMount(Struct, frozen=True):
     """A directory or file that is mounted into a container."""
 
     host_path: str
@@ -84,8 +80,7 @@ class DeviceMount:
     read_only: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerSettings:
+class ContainerSettings(Struct, frozen=True):
     """The settings that devices add to a container's configuration (CG-084)."""
 
     envs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 
 import msgspec
 
+from kubeobjects.structs import replace
 from refkubelet.container_manager.memory.requests import pinned_memory, pod_pinned_memory
 from refkubelet.container_manager.memory.state import Block, MemoryState, taken
 from refkubelet.container_manager.memory.static import (

@@ -7,7 +7,8 @@ validateReservedMemory; policy_static.go: getDefaultMachineState.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kubeobjects.golang.strconv import quoted
 from kubeobjects.quantity import NANO
@@ -18,8 +19,7 @@ from refkubelet.container_manager.memory.state import MEMORY, MemoryTable, NodeM
 from refkubelet.model.cgroups.limits import page_resource
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(Struct, frozen=True):
     """One entry of reservedMemory; `limits`: resource -> nano units."""
 
     node: int

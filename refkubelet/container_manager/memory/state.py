@@ -9,11 +9,12 @@ pkg/kubelet/cm/memorymanager/state/state.go; policy_static.go: updateMachineStat
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 import msgspec
+from msgspec import Struct, field
 
+from kubeobjects.structs import replace
 from refkubelet.container_manager.providers.hints import NumaMask, mask_of
 
 MEMORY: Final = "memory"
@@ -69,8 +70,7 @@ class Block(msgspec.Struct, frozen=True, rename={"nodes": "numaAffinity", "resou
         return mask_of(self.nodes)
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryState:
+class MemoryState(Struct, frozen=True):
     """The nodes of the machine, and `entries`: pod UID -> container name -> its blocks."""
 
     nodes: Nodes = field(default_factory=dict)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
 
 from refkubelet.cri.records import ContainerState, RuntimePod
 from refkubelet.cri.target import CriCallError
@@ -34,8 +35,7 @@ class Assignments(Protocol):
 A = TypeVar("A", bound=Assignments)
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveContainers:
+class ActiveContainers(Struct, frozen=True):
     """`pods`: the active pods (LIFE-012); `sources_ready`: whether all sources have delivered their
     pods (SRC-070); `still_runs`: whether something of the pod with that UID, which is not active
     any more, may still run."""

@@ -10,9 +10,10 @@ pkg/kubelet/cm/admission/errors.go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from refkubelet.admission.admit_handler import UNEXPECTED
 from refkubelet.model.objects import Container, Pod
@@ -23,8 +24,7 @@ NumaMask = int
 """A set of NUMA nodes: bit n is node n."""
 
 
-@dataclass(frozen=True, slots=True)
-class TopologyHint:
+class TopologyHint(Struct, frozen=True):
     """`affinity`: the NUMA nodes; None: any. `preferred`: no smaller set would be enough."""
 
     affinity: NumaMask | None = ANY

@@ -12,9 +12,10 @@ numa_info.go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from typing import Final
+
+from msgspec import Struct, field
 
 from refkubelet.container_manager.providers.hints import (
     ANY,
@@ -26,8 +27,7 @@ from refkubelet.container_manager.providers.hints import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NumaInfo:
+class NumaInfo(Struct, frozen=True):
     """The machine's NUMA nodes. `distances`: node -> its distance to every node, in the order of
     `nodes`; needed only if close nodes are preferred."""
 

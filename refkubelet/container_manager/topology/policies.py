@@ -7,8 +7,9 @@ policy_restricted.go, policy_single_numa_node.go, topology_manager.go: NewManage
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from kubeobjects.golang.strconv import quoted
 from refkubelet.container_manager.providers.hints import ANY, Hints, TopologyHint
@@ -30,8 +31,7 @@ AFFINITY_ERROR: Final = "TopologyAffinityError"  # CG-083, LIFE-223
 AFFINITY_TEXT: Final = "Resources cannot be allocated with Topology locality"
 
 
-@dataclass(frozen=True, slots=True)
-class TopologyPolicy:
+class TopologyPolicy(Struct, frozen=True):
     """A policy for one machine."""
 
     name: str

@@ -6,8 +6,9 @@ Rules: CG-083. Upstream: pkg/kubelet/cm/topologymanager/policy_options.go.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kubeobjects.golang.strconv import atoi, parse_bool, quoted
 
@@ -16,8 +17,7 @@ MAX_NODES: Final = "max-allowable-numa-nodes"
 DEFAULT_MAX_NODES: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class TopologyOptions:
+class TopologyOptions(Struct, frozen=True):
     """`prefer_closest`: of hints of the same size take the closest together. `max_nodes`: with more
     NUMA nodes the kubelet does not start; at least 8."""
 

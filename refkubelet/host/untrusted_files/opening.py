@@ -23,6 +23,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
+
 MAX_LINKS: Final = 40  # as the kernel's
 _PLACE: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -199,8 +201,7 @@ def change_mode(place: int, mode: int) -> None:
 # -- walking -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class PathBelow:
+class PathBelow(Struct, frozen=True):
     """What a walk came to. `descriptor`: opened with O_PATH, closed with the walk; `path`: where
     that was, links replaced."""
 

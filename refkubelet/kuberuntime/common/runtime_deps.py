@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from lightkube.models.core_v1 import Service
+from msgspec import Struct, field
 
 from refkubelet.allocation.state import ResourceState
 from refkubelet.api.client import ObjectReader
@@ -31,8 +31,7 @@ ObjectKey = tuple[str, str]
 """Kind (`configmap`, `secret`) and name, in the pod's namespace."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApiObjects:
+class ApiObjects(Struct, frozen=True):
     """Objects of the API server for one container: the data of the ConfigMaps and Secrets that it
     refers to (None: the object does not exist), and all services (None: not listed yet)."""
 
@@ -70,8 +69,7 @@ class Signal(Protocol):
     async def wait(self) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True)
-class ApiReaders:
+class ApiReaders(Struct, frozen=True):
     """What is read from the API server; by default of a standalone kubelet, which has none."""
 
     objects: ObjectSource | None = None
@@ -82,8 +80,7 @@ class ApiReaders:
     """For resource claims; None: none can be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodFacts:
+class PodFacts(Struct, frozen=True):
     """What others know of the pod with a UID; by default nothing."""
 
     terminating: Callable[[str], bool] = lambda pod_uid: False
@@ -97,8 +94,7 @@ class PodFacts:
     """Where the volumes of its claims are, by its names of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeShares:
+class NodeShares(Struct, frozen=True):
     """What containers get of the node."""
 
     devices: DeviceManager | None = None
@@ -114,8 +110,7 @@ class NodeShares:
     mounts: Mounts = field(default_factory=NoMounts)  # holds subPaths
 
 
-@dataclass(frozen=True, slots=True)
-class Measures:
+class Measures(Struct, frozen=True):
     """What is counted and timed."""
 
     metrics: KubeletMetrics = field(default_factory=KubeletMetrics)
@@ -125,8 +120,7 @@ class Measures:
     spans: Spans = NO_SPANS  # of garbage collection
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeDeps:
+class RuntimeDeps(Struct, frozen=True):
     """What the runtime manager works with."""
 
     clock: Clock  # for back-offs and times of records

@@ -6,8 +6,9 @@ The defaults are upstream's. `options_from_config` makes the options from the co
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from refkubelet.config.schema.image_policies import VerificationPolicy
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
@@ -17,8 +18,7 @@ from refkubelet.kuberuntime.decisions.gc_choice import GcOptions
 from refkubelet.model.objects import Pod
 
 
-@dataclass(frozen=True, slots=True)
-class DnsOptions:
+class DnsOptions(Struct, frozen=True):
     """Cluster DNS, and the content of the node's resolv.conf."""
 
     cluster_dns: tuple[str, ...] = ()  # clusterDNS: addresses of its servers
@@ -29,8 +29,7 @@ class DnsOptions:
     no_resolv_conf: bool = False  # resolvConf is empty: pods get 127.0.0.1
 
 
-@dataclass(frozen=True, slots=True)
-class ImageOptions:
+class ImageOptions(Struct, frozen=True):
     """How images are pulled (BACK-208)."""
 
     serialize_pulls: bool = True  # one pull at a time
@@ -43,8 +42,7 @@ class ImageOptions:
     """The files with the node's registry credentials, in the order of search (BACK-209)."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryOptions:
+class MemoryOptions(Struct, frozen=True):
     """Swap, and protection of memory with cgroup v2 (CG-033, CG-050)."""
 
     swap_controller: bool = True  # the kernel can limit swap
@@ -57,8 +55,7 @@ class MemoryOptions:
     allocatable_bytes: int = 0  # memory for all pods together
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceOptions:
+class ResourceOptions(Struct, frozen=True):
     """How CPU and memory of containers are limited (LIFE-139, LIFE-140)."""
 
     cpu_cfs_quota: bool = True  # False: CPU limits are not enforced
@@ -71,8 +68,7 @@ class ResourceOptions:
     memory: MemoryOptions = field(default_factory=MemoryOptions)
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeOptions:
+class RuntimeOptions(Struct, frozen=True):
     """Options of the runtime manager."""
 
     root_dir: Path  # the kubelet's own directory
@@ -83,9 +79,9 @@ class RuntimeOptions:
     host_network_ips: tuple[str, ...] = ()
     """The addresses of pods on the node's network: those of the node, none without an API server
     (STAT-044.2)."""
-    restart_delays: BackoffLimits = BackoffLimits.up_to(MAX_DELAY_S)  # noqa: RUF009 - frozen
+    restart_delays: BackoffLimits = BackoffLimits.up_to(MAX_DELAY_S)
     allocatable: Mapping[str, int] = field(default_factory=dict)  # by resource, in nano units
-    pod_cgroup: Callable[[Pod], str] | None = pod_cgroup_of(KubeletConfiguration())  # noqa: RUF009
+    pod_cgroup: Callable[[Pod], str] | None = pod_cgroup_of(KubeletConfiguration())
     """The path of a pod's cgroup (CG-010, CG-012); None: pods have none (cgroupsPerQOS false)."""
     resources: ResourceOptions = field(default_factory=ResourceOptions)
     """Limits of containers."""

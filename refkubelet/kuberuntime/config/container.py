@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import ContainerPort
+from msgspec import Struct, field
 
 from refkubelet.container_manager.devices.types import NO_SETTINGS, ContainerSettings, DeviceNode
 from refkubelet.cri import labels as keys
@@ -53,8 +53,7 @@ def config_failures() -> Iterator[None]:
         raise ContainerConfigError(str(error)) from error
 
 
-@dataclass(frozen=True, slots=True)
-class RunContainerOptions:
+class RunContainerOptions(Struct, frozen=True):
     """The parts of a config that do not follow from the spec alone (upstream:
     container.RunContainerOptions)."""
 
@@ -66,8 +65,7 @@ class RunContainerOptions:
     """The settings that its devices need."""
 
 
-@dataclass(frozen=True, slots=True)
-class StartSpec:
+class StartSpec(Struct, frozen=True):
     """One container to start."""
 
     container: Container

@@ -9,7 +9,8 @@ Upstream: pkg/kubelet/util/env/env_util.go: ParseEnv (gate EnvFiles, Beta, on).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 BLANKS = " \t"
 
@@ -18,8 +19,7 @@ class EnvFileError(Exception):
     """The file cannot be read as variables; the text names the line."""
 
 
-@dataclass(frozen=True, slots=True)
-class EnvValues:
+class EnvValues(Struct, frozen=True):
     """The first value of each name, up to the first bad line, which is `error`; None: all lines are
     good. A name found before that line has its value all the same."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from lightkube.models.core_v1 import EnvFromSource, EnvVar, FileKeySelector
+from msgspec import Struct, field
 
 from kubeobjects.golang.strconv import quoted
 from refkubelet.kuberuntime.common.runtime_deps import CONFIG_MAP, SECRET, ApiObjects, ObjectKey
@@ -37,8 +37,7 @@ TOO_LONG: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class EnvFile:
+class EnvFile(Struct, frozen=True):
     """A file of variables in a volume: its path on the node and its variables; None: unreadable."""
 
     host_path: str
@@ -48,8 +47,7 @@ class EnvFile:
 FileKey = tuple[str, str]  # name of the volume, path inside it
 
 
-@dataclass(frozen=True, slots=True)
-class EnvironmentFacts:
+class EnvironmentFacts(Struct, frozen=True):
     """The sources of a container's variables. `objects` None: standalone. `files`: the files of
     fileKeyRefs whose volumes exist."""
 

@@ -8,11 +8,11 @@ Upstream: pkg/kubelet/kubelet_pods.go: makeMounts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Volume, VolumeMount
+from msgspec import Struct, field
 
 from refkubelet.container_manager.devices.types import ContainerSettings
 from refkubelet.cri.records import DEFAULT_RUNTIME, PodRuntime
@@ -43,8 +43,7 @@ class MountError(Exception):
     """A mount cannot be made; the container waits with reason CreateContainerConfigError."""
 
 
-@dataclass(frozen=True, slots=True)
-class MountFacts:
+class MountFacts(Struct, frozen=True):
     """The inputs for mounts besides the spec."""
 
     root_dir: str
@@ -62,8 +61,7 @@ class MountFacts:
     entry the whole volume is mounted."""
 
 
-@dataclass(frozen=True, slots=True)
-class MountSource:
+class MountSource(Struct, frozen=True):
     """The source of a volumeMount: the volume's path on the node ("" for an image volume), the
     subpath in it ("" for all of it), and whether the volume is always read-only."""
 

@@ -18,8 +18,8 @@ from typing import Final
 
 import msgspec
 from lightkube.models.core_v1 import ResourceRequirements
-from msgspec.structs import replace
 
+from kubeobjects.structs import replace
 from refkubelet.cri.records import (
     ContainerRecord,
     ContainerState,

@@ -8,8 +8,9 @@ Upstream: staging/src/k8s.io/client-go/util/flowcontrol/backoff.go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.model.objects import Container, Pod, to_dict
 from refkubelet.model.pod import full_name, uid
@@ -20,16 +21,14 @@ MAX_DELAY_S: Final = 300.0
 EXPIRY_NS: Final = 600 * NANOSECONDS
 
 
-@dataclass(frozen=True, slots=True)
-class BackoffEntry:
+class BackoffEntry(Struct, frozen=True):
     """The current delay, and when it was last set: at the last attempt."""
 
     delay_ns: int
     last_update_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class BackoffLimits:
+class BackoffLimits(Struct, frozen=True):
     """The first and the greatest delay."""
 
     initial_ns: int

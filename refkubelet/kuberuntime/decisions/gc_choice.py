@@ -9,8 +9,9 @@ evictSandboxes; pkg/kubelet/pod_container_deletor.go: getContainersToDeleteInPod
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from refkubelet.cri.labels import POD_UID
 from refkubelet.cri.records import (
@@ -28,8 +29,7 @@ MayGo: TypeAlias = Callable[[str], bool]
 """Whether everything of the pod with that UID may be removed."""
 
 
-@dataclass(frozen=True, slots=True)
-class GcOptions:
+class GcOptions(Struct, frozen=True):
     """Limits of container garbage collection (GC-001)."""
 
     min_age_s: float = 0.0

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from msgspec.structs import replace
-
+from kubeobjects.structs import replace
 from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimePodStatus
 from refkubelet.kuberuntime.decisions.pod_actions import (
     ContainerKill,

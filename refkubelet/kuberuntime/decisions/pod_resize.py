@@ -10,12 +10,14 @@ validateMemoryResizeAction; helpers_linux.go: subtractOverheadFromResourceConfig
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from kubeobjects.quantity import NANO, parse_nano
+from kubeobjects.structs import replace
 from refkubelet.kuberuntime.decisions.resize_actions import MEMORY, ContainerUpdate
 from refkubelet.model.cgroups.cpu_shares import SHARES_PER_CPU, cpu_quota_us, cpu_shares, millicores
 from refkubelet.model.cgroups.limits import ResourceConfig
@@ -24,8 +26,7 @@ from refkubelet.model.objects import Pod
 CANNOT_DECREASE: Final = "cannot decrease memory limits: "
 
 
-@dataclass(frozen=True, slots=True)
-class PodLimits:
+class PodLimits(Struct, frozen=True):
     """The limits to write to the pod's cgroup before, and after, its containers are updated."""
 
     before: tuple[ResourceConfig, ...] = ()
@@ -34,7 +35,7 @@ class PodLimits:
 
 def merged(config: ResourceConfig, update: ResourceConfig) -> ResourceConfig:
     """`config`, overwritten with the values of `update` that are set."""
-    values = {f.name: getattr(update, f.name) for f in fields(update)}
+    values = asdict(update)
     return replace(config, **{name: v for name, v in values.items() if v not in ("", None)})
 
 
@@ -82,16 +83,14 @@ def sandbox_update(config: ResourceConfig, pod: Pod) -> Any:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryUsage:
+class MemoryUsage(Struct, frozen=True):
     """Used memory in bytes; None: unknown. `containers`: by name, in the order of the runtime."""
 
     pod: int | None
     containers: Mapping[str, int | None]
 
 
-@dataclass(frozen=True, slots=True)
-class LowerLimits:
+class LowerLimits(Struct, frozen=True):
     """The memory limits that become lower, or are new; in bytes."""
 
     pod: int | None

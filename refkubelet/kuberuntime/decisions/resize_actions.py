@@ -14,10 +14,10 @@ from typing import Final
 
 from lightkube.models.core_v1 import ResourceRequirements
 from msgspec import Struct
-from msgspec.structs import replace
 
 from kubeobjects.quantity import NANO, format_binary, format_decimal_nano, parse_nano
 from kubeobjects.resource_names import COMPUTE
+from kubeobjects.structs import replace
 from refkubelet.cri.records import ContainerState, RuntimePodStatus
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_sidecar

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.cri.records import ImageRecord
@@ -19,8 +20,7 @@ from refkubelet.cri.records import ImageRecord
 UNITS: Final = ("KiB", "MiB", "GiB", "TiB")
 
 
-@dataclass(frozen=True, slots=True)
-class KnownImage:
+class KnownImage(Struct, frozen=True):
     """An image and its times. `last_used_s` None: not used since it was first listed."""
 
     id: str
@@ -31,8 +31,7 @@ class KnownImage:
     pinned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ImageGcPolicy:
+class ImageGcPolicy(Struct, frozen=True):
     """The usage rule in percent of the image filesystem (GC-101), the ages in seconds (GC-103,
     GC-104; `max_age_s` 0: no age rule)."""
 

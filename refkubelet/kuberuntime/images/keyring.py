@@ -19,6 +19,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from lightkube.models.core_v1 import Secret
+from msgspec import Struct
 
 DEFAULT_REGISTRY: Final = "index.docker.io"
 DEFAULT_NAMES: Final = ("docker.io", DEFAULT_REGISTRY)
@@ -34,8 +35,7 @@ class CredentialError(ValueError):
     """A pull secret is invalid; the text says why, without its content."""
 
 
-@dataclass(frozen=True, slots=True)
-class SecretSource:
+class SecretSource(Struct, frozen=True):
     """The secret that a credential came from."""
 
     namespace: str
@@ -43,8 +43,7 @@ class SecretSource:
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceAccountSource:
+class ServiceAccountSource(Struct, frozen=True):
     """The service account for which a plug-in gave the credential."""
 
     namespace: str
@@ -73,8 +72,7 @@ class Credential:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Keyring:
+class Keyring(Struct, frozen=True):
     """Places with their credentials; of two nested places the more specific one comes first."""
 
     places: tuple[tuple[str, tuple[Credential, ...]], ...] = ()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lightkube.models.core_v1 import Secret
+from msgspec import Struct
 
 from kubeobjects.golang.duration import format_duration
 from kubeobjects.golang.strconv import quoted
@@ -59,8 +60,7 @@ class ImageError(Exception):
         super().__init__(message)
 
 
-@dataclass(frozen=True, slots=True)
-class ImageRequest:
+class ImageRequest(Struct, frozen=True):
     """An image that a pod needs; `name` and `policy` as in its spec ("": the default policy).
     `field_path`: the field of the pod that events refer to; "": the pod."""
 

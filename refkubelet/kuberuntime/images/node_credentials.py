@@ -7,9 +7,10 @@ Upstream: pkg/credentialprovider/provider.go: NewDefaultDockerKeyring.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.host.untrusted_files import read_whole
 from refkubelet.kuberuntime.images.keyring import (
@@ -29,8 +30,7 @@ LEGACY_FILE: Final = ".dockercfg"
 MAX_BYTES: Final = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class LoginDirs:
+class LoginDirs(Struct, frozen=True):
     """The working directory of the process, and the home of its user."""
 
     working: Path

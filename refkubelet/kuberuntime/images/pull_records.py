@@ -9,10 +9,12 @@ Upstream: pkg/kubelet/images/pullmanager/image_pull_manager.go, image_pull_polic
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
+from msgspec import Struct, field
+
+from kubeobjects.structs import replace
 from refkubelet.kuberuntime.images.keyring import (
     Credential,
     SecretSource,
@@ -23,8 +25,7 @@ from refkubelet.model.image_names import without_tag
 SECRETS_KEPT: Final = 100  # a verification adds no secret to a record with this many
 
 
-@dataclass(frozen=True, slots=True)
-class SecretUse:
+class SecretUse(Struct, frozen=True):
     """A pull secret, and the hash of the credential that was used."""
 
     namespace: str
@@ -41,8 +42,7 @@ class SecretUse:
         return bool(self.hash) and self.hash == other.hash
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """How an image was pulled under one name. `every_pod`: anonymously or with credentials of the
     node; then there are no secrets and no service accounts."""
 
@@ -51,8 +51,7 @@ class Access:
     accounts: tuple[ServiceAccountSource, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PulledRecord:
+class PulledRecord(Struct, frozen=True):
     """An image that the kubelet pulled. `access`: by name without tag and digest; under a name that
     is missing there the use must be verified."""
 
@@ -61,8 +60,7 @@ class PulledRecord:
     access: Mapping[str, Access] = field(default_factory=lambda: MappingProxyType({}))
 
 
-@dataclass(frozen=True, slots=True)
-class PullVerdict:
+class PullVerdict(Struct, frozen=True):
     """Whether a pull must be tried although the image is present. `learned`: a secret of the pod
     that equals a recorded one and should be recorded, too."""
 

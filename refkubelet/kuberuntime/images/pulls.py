@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
+from msgspec import Struct
 
 from kubeobjects.golang.errors import aggregate
 from kubeobjects.golang.strconv import quoted
@@ -32,8 +32,7 @@ class PullError(Exception):
     """A pull failed; the text has the runtime's answer to each credential."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pulled:
+class Pulled(Struct, frozen=True):
     """A pull that succeeded. `took_s`: without the wait for other pulls; `credential` None: it was
     anonymous; `size_bytes` 0: unknown."""
 

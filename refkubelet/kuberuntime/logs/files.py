@@ -8,9 +8,10 @@ Upstream: pkg/kubelet/logs/container_log_manager.go: filterUnusedLogs, removeExc
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
 
 COMPRESSED: Final = ".gz"
 UNFINISHED: Final = ".tmp"
@@ -18,8 +19,7 @@ STAMP: Final = "%Y%m%d-%H%M%S"
 ALWAYS_KEPT: Final = 2  # the log that is being rotated now, and the new one
 
 
-@dataclass(frozen=True, slots=True)
-class RotationPlan:
+class RotationPlan(Struct, frozen=True):
     """The rotated files to remove, and then to compress, before the log itself is rotated."""
 
     remove: tuple[str, ...]

@@ -18,8 +18,9 @@ import os
 import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.cri.records import ContainerRecord
@@ -34,8 +35,7 @@ log = logging.getLogger(__name__)
 PIECE_BYTES: Final = 64 * 1024  # some 2 ms of compressing
 
 
-@dataclass(frozen=True, slots=True)
-class LogPolicy:
+class LogPolicy(Struct, frozen=True):
     """Settings of the rotation; the defaults are those of GC-201."""
 
     max_size_bytes: int = 10 * 1024 * 1024  # a log of this size or more is rotated; negative: never

@@ -12,13 +12,13 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
-from msgspec.structs import replace
+from msgspec import Struct
 
+from kubeobjects.structs import replace
 from refkubelet.cri import convert
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import RuntimePodStatus
@@ -45,8 +45,7 @@ KINDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PodEvent:
+class PodEvent(Struct, frozen=True):
     """One event. `container_id`: of a container or of the sandbox; `status` has only that sandbox
     and its containers."""
 

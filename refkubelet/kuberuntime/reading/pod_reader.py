@@ -7,12 +7,12 @@ whole pod's status (CRI-086).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from msgspec.structs import replace
+from msgspec import Struct
 
+from kubeobjects.structs import replace
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.labels import POD_NAME, POD_NAMESPACE, POD_UID
 from refkubelet.cri.records import (
@@ -31,8 +31,7 @@ L = TypeVar("L", ListedSandbox, ListedContainer)
 NOTHING: Final[Mapping[str, RuntimePod]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class _Grouped:
+class _Grouped(Struct, frozen=True):
     """The last lists and their pods; the client returns unchanged lists as the same objects."""
 
     sandboxes: tuple[ListedSandbox, ...]

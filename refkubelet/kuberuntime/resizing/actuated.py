@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from lightkube.models.core_v1 import ResourceRequirements
-from msgspec.structs import replace
 
 from kubeobjects.quantity import parse_nano
 from kubeobjects.resource_names import COMPUTE
+from kubeobjects.structs import replace
 from refkubelet.allocation.resources import PodResources, canonical_resources
 from refkubelet.allocation.state import ACTUATED_FILE, ResourceState
 from refkubelet.cri.records import ContainerRecord, RuntimePodStatus

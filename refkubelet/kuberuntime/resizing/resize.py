@@ -11,9 +11,11 @@ Rules: CG-065, CG-066. Upstream: kuberuntime_manager.go: doPodResizeAction.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import dataclass, replace
 from typing import Final
 
+from msgspec import Struct
+
+from kubeobjects.structs import replace
 from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.cri.client import CriClient
@@ -53,8 +55,7 @@ class ResizeError(Exception):
     """A step of the resize failed; condition and event show this text."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResizeTools:
+class ResizeTools(Struct, frozen=True):
     """What every resize works with."""
 
     client: CriClient

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from kubeobjects.quantity import QuantityError, parse_integer
 from kubeobjects.resource_names import HUGE_PAGES
@@ -22,8 +23,7 @@ UNBOUNDED_HUGEPAGES: Final = 1 << 62
 _DEFAULT_PERIOD_US: Final = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceConfig:
+class ResourceConfig(Struct, frozen=True):
     """The limits of one cgroup. None: the file is not written, and the kernel's value stays."""
 
     cpu_shares: int | None = None
@@ -43,8 +43,7 @@ class ResourceConfig:
     """Further files of v2, name -> text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True):
     """A file to write. `optional`: the file is missing on older kernels."""
 
     controller: str

@@ -7,8 +7,9 @@ qos_container_manager_linux.go: UpdateCgroups; node_container_manager_linux.go: 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kubeobjects.pods.qos import QosClass
 from kubeobjects.resource_names import COMPUTE
@@ -28,8 +29,7 @@ from refkubelet.model.qos import qos_class
 from refkubelet.model.resources import container_limits, pod_level, pod_limits, pod_requests
 
 
-@dataclass(frozen=True, slots=True)
-class PodCgroupSettings:
+class PodCgroupSettings(Struct, frozen=True):
     """The part of the configuration that concerns the cgroups of pods."""
 
     cpu_cfs_quota: bool = True
@@ -135,8 +135,7 @@ def node_config(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PodRequest:
+class PodRequest(Struct, frozen=True):
     """A pod's part of the sums of its QoS class."""
 
     qos: QosClass

@@ -5,8 +5,9 @@ Rules: SRV-012. Upstream: pkg/kubelet/server/auth.go: GetRequestAttributes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from refkubelet.server.common.exchange import Request
 
@@ -36,8 +37,7 @@ VERSION: Final = "v1"
 RESOURCE: Final = "nodes"
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Struct, frozen=True):
     """Who asks. `extra`: pairs of a key and its values."""
 
     name: str
@@ -46,8 +46,7 @@ class User:
     extra: tuple[tuple[str, tuple[str, ...]], ...] = field(default=())
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
+class Attributes(Struct, frozen=True):
     """What a request wants to do with the node's object."""
 
     user: User

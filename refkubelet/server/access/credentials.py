@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import replace
 from typing import Final
 
+from kubeobjects.structs import replace
 from refkubelet.server.access.attributes import User
 from refkubelet.server.common.exchange import WEBSOCKET_PROTOCOLS, ClientCertificate, Request
 

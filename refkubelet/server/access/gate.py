@@ -6,7 +6,8 @@ Upstream: pkg/kubelet/server/server.go: InstallAuthFilter.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from refkubelet.server.access.attributes import attributes_of, failed, forbidden
 from refkubelet.server.access.authentication import Authenticator
@@ -16,8 +17,7 @@ from refkubelet.server.common.exchange import Answer, Request, text
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """`fine_grained`: the gate KubeletFineGrainedAuthz."""
 
     authenticator: Authenticator

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 NONE: Final[Mapping[str, str]] = MappingProxyType({})
 TEXT: Final = "text/plain; charset=utf-8"
@@ -21,8 +22,7 @@ def _none() -> Mapping[str, str]:
     return NONE
 
 
-@dataclass(frozen=True, slots=True)
-class ClientCertificate:
+class ClientCertificate(Struct, frozen=True):
     """What a verified client certificate says of its owner: common name, organizations, and the
     SHA-256 of the certificate in hexadecimal digits."""
 
@@ -31,8 +31,7 @@ class ClientCertificate:
     sha256: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Struct, frozen=True, kw_only=True):
     """A request. `path` is decoded, `query` has the decoded pairs in order, the names of `headers`
     are in lower case. `certificate` None: the client showed none."""
 
@@ -67,8 +66,7 @@ class Request:
         return tuple(word.strip() for word in words if word.strip())
 
 
-@dataclass(frozen=True, slots=True)
-class Tunnel:
+class Tunnel(Struct, frozen=True):
     """What the connection of an upgraded request is joined with: the runtime's streaming server at
     `url`. `request`: what is asked of it there."""
 
@@ -76,8 +74,7 @@ class Tunnel:
     request: Request
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """An answer. `chunks`: the body as it comes, after `body`; `tunnel`: there is no answer of our
     own, the connection is joined with another."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import RuntimePod
@@ -24,8 +25,7 @@ class Summary(Protocol):
     async def __call__(self, *, only_cpu_and_memory: bool = False) -> Json: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedPods:
+class ServedPods(Struct, frozen=True, kw_only=True):
     """The pods of the node, as servers see them."""
 
     all: Callable[[], Sequence[Pod]]
@@ -40,8 +40,7 @@ class ServedPods:
     """The pods of the runtime that have something that runs. May raise `CriCallError`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedPages:
+class ServedPages(Struct, frozen=True, kw_only=True):
     """What makes the pages about the node."""
 
     metrics: Callable[[], Awaitable[str]]
@@ -56,8 +55,7 @@ class ServedPages:
     """The configuration as v1beta1."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedFiles:
+class ServedFiles(Struct, frozen=True, kw_only=True):
     """Where servers read and write files."""
 
     checkpoints: str
@@ -68,8 +66,7 @@ class ServedFiles:
     """What /logs/ shows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerHost:
+class ServerHost(Struct, frozen=True, kw_only=True):
     """The kubelet around its servers."""
 
     clock: Clock

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote
 
+from msgspec import Struct
+
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.server.common.exchange import Answer, error, text
 
@@ -30,8 +32,7 @@ WRONG_METHOD: Final = "405: Method Not Allowed"
 DEBUG_DISABLED: Final = "Debug endpoints are disabled."
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(Struct, frozen=True):
     """A root path, the names of the parts below it, one tuple for each form, and its methods.
     `handler` is its name; `rest`: everything below the root is one part."""
 
@@ -92,8 +93,7 @@ DISABLED_WITHOUT_DEBUG: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Routes:
+class Routes(Struct, frozen=True):
     """The paths of one port. `plain`: path -> handler; `disabled`: root -> the words of its 405."""
 
     services: tuple[Service, ...]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from refkubelet.cri.records import ContainerState
 from refkubelet.cri.target import CriCallError
@@ -33,8 +34,7 @@ log = logging.getLogger(__name__)
 NANO = 10**9
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerLogs:
+class ContainerLogs(Struct, frozen=True):
     """The handler of /containerLogs."""
 
     host: ServerHost

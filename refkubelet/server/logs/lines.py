@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
 
 NANO: Final = 10**9
 MOST_SHOWN_BYTES: Final = 1024  # of a line without a known format
@@ -20,8 +21,7 @@ STREAMS: Final = (b"stdout", b"stderr")
 _TIME: Final = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
+class LogLine(Struct, frozen=True):
     """One line. `time_ns`: since 1970; `zone`: as it was written; `text` with its line end, unless
     more of the line follows."""
 

@@ -7,15 +7,15 @@ and one without an end is what a container makes of it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 LONGEST_BYTES: Final = 256 * 1024
 """Of a line that is handed out as a whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """A line, with its end, if it `begins` and `ends` here; else a part of a longer one."""
 
     data: bytes

@@ -12,9 +12,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.host.untrusted_files import open_log
 from refkubelet.server.logs.lines import LogFilter
@@ -29,8 +30,7 @@ ASK_EACH: Final = 4
 """After so many looks the container is asked for again."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogSource:
+class LogSource(Struct, frozen=True):
     """Where a log is and how to wait for more. `running`: whether the container still runs;
     `trusted`: directories whose own paths may have links."""
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from refkubelet.model.objects import ContainerStatus, PodStatus
 from refkubelet.server.common.exchange import Answer, Request, text
@@ -28,8 +29,7 @@ _PULLS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LogOptions:
+class LogOptions(Struct, frozen=True):
     """What is wanted of a log; None: no bound."""
 
     follow: bool = False

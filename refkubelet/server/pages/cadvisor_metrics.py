@@ -8,8 +8,9 @@ Rules: SRV-032. Upstream: github.com/google/cadvisor metrics/prometheus.go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.cri.records import RuntimePod
 from refkubelet.cri.usage import ContainerUsage, SandboxUsage
@@ -33,8 +34,7 @@ _TRAFFIC: Final = (
 _FAULTS: Final = (("pgfault", "memory_page_faults"), ("pgmajfault", "memory_major_page_faults"))
 
 
-@dataclass(frozen=True, slots=True)
-class MachineSize:
+class MachineSize(Struct, frozen=True):
     """Of the node: CPUs, and bytes of memory."""
 
     cpus: int

@@ -10,8 +10,9 @@ container/common/helpers.go, metrics/prometheus.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.cri.records import RuntimePod
 from refkubelet.host.machine import CgroupDir, Machine
@@ -64,8 +65,7 @@ def _shares(text: str) -> float:
     return float(2 + (int(text) - 1) * 262142 // 9999)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a metric is: v1's controller, the file, and how it is read."""
 
     controller: str

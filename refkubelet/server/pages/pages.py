@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from refkubelet.cri.records import RuntimePod
 from refkubelet.model.objects import Pod, to_dict
@@ -23,8 +24,7 @@ PROMETHEUS = f"text/plain; version=0.0.4; {TEXT.partition('; ')[2]}"
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Pages:
+class Pages(Struct, frozen=True):
     """The handlers, each by the name that `routes` gives it."""
 
     host: ServerHost

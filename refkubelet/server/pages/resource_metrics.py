@@ -7,9 +7,10 @@ Rules: SRV-031. Upstream: pkg/kubelet/metrics/collectors/resource_metrics.go.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
+
+from msgspec import Struct
 
 from refkubelet.telemetry import exposition as text_format
 
@@ -33,8 +34,7 @@ HELP: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class NamedSample:
+class NamedSample(Struct, frozen=True):
     """One sample with the name of its metric; `time_ms`: when it was measured, None: now."""
 
     name: str

@@ -9,11 +9,11 @@ containerDevicesFromResourceDeviceInstances.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kubecri.podresources import api_pb2 as api
 from kubecri.podresources_v1alpha1 import api_pb2 as alpha
+from msgspec import Struct
 
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import name_and_namespace, sidecars, uid
@@ -60,8 +60,7 @@ class UnknownPod(LookupError):
     """The pod does not exist; the text is the API's answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodResourcesLister:
+class PodResourcesLister(Struct, frozen=True):
     """Makes the answers. `active_pods`: the pods for List; `pods`: all pods of the node, for Get
     and v1alpha1. A manager may be None: its part of the answers is empty."""
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.cri.records import ListedContainer, RuntimePod, SandboxState
 from refkubelet.cri.streams import Wanted
@@ -42,8 +43,7 @@ class Refusal(Exception):
         self.answer = answer
 
 
-@dataclass(frozen=True, slots=True)
-class Commands:
+class Commands(Struct, frozen=True):
     """The handlers."""
 
     host: ServerHost

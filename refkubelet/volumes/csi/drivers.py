@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from kubecri.csi import api_pb2 as api
+from msgspec import Struct
 
 from kubeobjects.golang.strconv import quoted
 from refkubelet.volumes.csi.client import CsiClient, CsiError, CsiSockets
@@ -35,8 +35,7 @@ class DriverRefused(Exception):
     """A driver cannot be registered; the text is the kubelet's."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Registered:
+class _Registered(Struct, frozen=True):
     endpoint: str
     version: Version
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lightkube.models.core_v1 import PersistentVolumeClaim
+from msgspec import Struct
 
 from refkubelet.api.client import ApiClient, ApiError
 from refkubelet.api.kinds import CLAIMS
@@ -86,8 +87,7 @@ class _Volume:
             self.task = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
+class _Work(Struct, frozen=True):
     """A volume of a pod that shall be larger."""
 
     pod: Pod

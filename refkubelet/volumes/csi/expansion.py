@@ -10,7 +10,6 @@ pkg/volume/util/resize_util.go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from lightkube.models.core_v1 import (
     PersistentVolumeSpec,
 )
 from lightkube.models.meta_v1 import ObjectMeta
+from msgspec import Struct
 
 from kubeobjects.quantity import parse_nano
 
@@ -55,8 +55,7 @@ class Report(Enum):
     FAILURES = "what failed: another node has already written that it is done"
 
 
-@dataclass(frozen=True, slots=True)
-class Expansion:
+class Expansion(Struct, frozen=True):
     """What is to be done about a volume. `turn`: by whom; `size`: what the volume shall have, a
     quantity; `report`: what the claim is told of it."""
 

@@ -7,11 +7,11 @@ supportsVolumeLifecycleMode, getFSGroupPolicy.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from lightkube.models.core_v1 import PersistentVolumeSpec, Volume
 from lightkube.models.storage_v1 import CSIDriver, CSIDriverSpec
+from msgspec import Struct, field
 
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
@@ -27,8 +27,7 @@ SecretKey = tuple[str, str]
 """Namespace and name of a secret."""
 
 
-@dataclass(frozen=True, slots=True)
-class CsiMount:
+class CsiMount(Struct, frozen=True):
     """A volume for a pod. `name`: the persistent volume's, or the pod's of an inline volume;
     `mode`: PERSISTENT or EPHEMERAL, which is inline; `access_modes` of an inline volume: ONCE."""
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 NODE_IDS: Final = "csi.volume.kubernetes.io/nodeid"
 MIGRATED: Final = "storage.alpha.kubernetes.io/migrated-plugins"
@@ -29,8 +30,7 @@ class NodeInfoError(Exception):
     """The cluster cannot be told of a driver; the text is the kubelet's."""
 
 
-@dataclass(frozen=True, slots=True)
-class DriverOnNode:
+class DriverOnNode(Struct, frozen=True):
     """A driver as it told of itself. `max_volumes`: 0 is no limit."""
 
     name: str

@@ -11,11 +11,11 @@ import json
 import os
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from kubecri.csi import api_pb2 as api
 from lightkube.models.storage_v1 import CSIDriver
+from msgspec import Struct, field
 
 from refkubelet.api.client import ApiError, ObjectReader
 from refkubelet.model.objects import Pod
@@ -55,8 +55,7 @@ class Tokens(Protocol):
         """Raises `ApiError`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Struct, frozen=True):
     """What is known of a volume before it is published. `driver`: its CSIDriver object; `path`:
     where it is staged, "" if it is not."""
 

@@ -13,9 +13,10 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from refkubelet.checkpoints.atomic_file import read_json, write_whole
 from refkubelet.checkpoints.content import CheckpointError
@@ -37,8 +38,7 @@ log = logging.getLogger(__name__)
 FILE: Final = "vol_data.json"
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeRecord:
+class VolumeRecord(Struct, frozen=True):
     """A volume that was asked for. `directory`: where the record is; `mount`: where the volume is
     mounted, in that directory."""
 

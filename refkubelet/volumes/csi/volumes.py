@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from lightkube.models.core_v1 import Volume
 from lightkube.models.storage_v1 import CSIDriver
+from msgspec import Struct
 
 from refkubelet.failures import Complaints, end_tasks
 from refkubelet.host.disk_use import VolumeSize
@@ -58,8 +58,7 @@ END_S: Final = 123.0
 """The time within which `tear_down` tries."""
 
 
-@dataclass(frozen=True, slots=True)
-class CsiParts:
+class CsiParts(Struct, frozen=True):
     """What works on CSI volumes together."""
 
     drivers: CsiDrivers

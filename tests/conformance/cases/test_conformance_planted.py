@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from kubelet_conformance.harness.runs.case_run import Outcome
 from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.harness.runs.virtual import run_virtual_case
 from kubelet_conformance.registry import load_cases
+from kubeobjects.structs import replace
 from refkubelet import kubelet  # noqa: F401 - so that no import happens while something is wrong
 from refkubelet.cri.listings import container_list_request, sandbox_list_request
 from refkubelet.cri.records import ContainerState

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import grpc
@@ -14,6 +13,7 @@ from runtime_calls import run_exec, started
 
 from fakecri import ExecContext, FakeCRI, Reply, ignores, ready_after, replies, runs
 from fakecri.fakesh import Invocation
+from kubeobjects.structs import replace
 
 
 def outcome(answer: Any) -> tuple[int, bytes, bytes]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
+from kubeobjects.structs import replace
 from refkubelet.allocation.feasibility import ResizeLimits
 from refkubelet.config import parse_config
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 from pods import container, make_pod
 
+from kubeobjects.structs import replace
 from refkubelet.admission.admit_handler import Operation, PodAdmitAttributes
 from refkubelet.allocation import messages
 from refkubelet.allocation.feasibility import ResizeLimits, feasible_resizes, infeasible

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lightkube.models.core_v1 import ResourceRequirements
 from loops import virtual_loop
-from msgspec.structs import replace
 from pods import container, make_pod, sidecar
 
 from kubeobjects.quantity import NANO
+from kubeobjects.structs import replace
 from refkubelet.allocation import messages
 from refkubelet.allocation.conditions import ResizeConditions
 from refkubelet.allocation.order import PendingResize, in_order

@@ -8,13 +8,13 @@ import base64
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 from tls_api import CSRS, TlsApi, tls_api
 
+from kubeobjects.structs import replace
 from refkubelet.api.client import ApiError
 from refkubelet.api.kinds import SERVICES
 from refkubelet.certificates.bootstrap import TEMPORARY_KEY, kept_key, request_name, unusable

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from kubeobjects.structs import replace
 from refkubelet.certificates.deadlines import (
     Held,
     Wanted,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from certificate_world import CSRS, HOUR, WANTED, World
 from fakekubeapi_helpers import MERGE_PATCH
 
+from kubeobjects.structs import replace
 from refkubelet.api.client import ApiError
 from refkubelet.certificates.requests import CLIENT, SERVING
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from msgspec import inspect
-from msgspec.structs import replace
 
 from kubeobjects.strict.reader import bare, not_null, type_of
+from kubeobjects.structs import replace
 from kubeobjects.yaml.document import read_yaml
 from refkubelet.config import KubeletConfiguration
 from refkubelet.config.decode import struct_of

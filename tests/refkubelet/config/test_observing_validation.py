@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
+from kubeobjects.structs import replace
 from refkubelet.config import ConfigError, KubeletConfiguration, parse_config
 from refkubelet.config.encode import as_v1beta1
 from refkubelet.config.validation.observing import logging_problems

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from manager_world import Told
-from msgspec.structs import replace
 
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
 from kubeobjects.quantity import NANO
+from kubeobjects.structs import replace
 from refkubelet.config import ConfigError
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.build import (

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec.structs import replace
-
+from kubeobjects.structs import replace
 from refkubelet.events.correlator import (
     CACHE_SIZE,
     SIMILAR_LIMIT,

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kubecri.v1 import api_pb2 as cri
 from loops import virtual_loop
-from msgspec.structs import replace
 from pods import IMAGE, make_pod
 from runtime_doubles import Events, Failure, ScriptedTarget, record, status
 
+from kubeobjects.structs import replace
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.labels import POD_NAME, POD_NAMESPACE, POD_UID
 from refkubelet.cri.records import (

@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
+from kubeobjects.structs import replace
 from refkubelet.cri.records import ContainerRecord, ContainerState
 from refkubelet.kuberuntime.logs.termination_message import (
     TerminationMessages,

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from kubeobjects.machine import FilesystemStats, MemoryStats
 from kubeobjects.quantity import NANO
+from kubeobjects.structs import replace
 from kubeobjects.topology import HugePages, MachineTopology, NumaNode
 from refkubelet.config import ConfigError, KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import allocatable_of

@@ -7,7 +7,6 @@ no row, and the first test fails until somebody says whose it is.
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import replace
 from enum import Enum
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ import pytest
 from lightkube.models import core_v1, meta_v1
 
 from kubeobjects.quantity import NANO
+from kubeobjects.structs import replace
 from refkubelet.container_manager.devices.inventory import Amounts
 from refkubelet.node.patches import has_changed, node_patch
 from refkubelet.node.status import NODE_INFO, NodeFacts, default_labels

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from kubeobjects.quantity import NANO
+from kubeobjects.structs import replace
 from refkubelet.admission.features import declared_features
 from refkubelet.cri.records import HandlerFeatures
 from refkubelet.eviction.manager import PressureCondition

@@ -6,9 +6,9 @@ import base64
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 from server_world import EVERYBODY, OPEN, ReviewTable, ask, port
 
+from kubeobjects.structs import replace
 from refkubelet.api.client import ApiError
 from refkubelet.config import KubeletConfiguration
 from refkubelet.config.schema.kubelet_config import (

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
+from kubeobjects.structs import replace
 from refkubelet.config import KubeletConfiguration
 from refkubelet.server.common.exchange import Answer
 from refkubelet.server.common.routes import Route, healthz_routes, main_routes, read_only_routes

@@ -14,10 +14,10 @@ from unittest.mock import AsyncMock
 
 import aiohttp
 import pytest
-from msgspec.structs import replace
 from server_world import EVERYBODY, OPEN, ask, host, port
 
 from kubelet_conformance.harness.kubelets.clients import client_context, make_authority
+from kubeobjects.structs import replace
 from refkubelet.config import KubeletConfiguration
 from refkubelet.config.schema.kubelet_config import AnonymousAuthentication, X509Authentication
 from refkubelet.server import system_logs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from pods import make_pod
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
 from fakecri.machine.values import InterfaceTraffic as FakeTraffic
+from kubeobjects.structs import replace
 from refkubelet.cri.records import (
     ContainerState,
     ListedContainer,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kubeobjects.machine import FilesystemStats, MemoryStats, PidStats
+from kubeobjects.structs import replace
 from refkubelet.cri.usage import ContainerUsage, FilesystemUsage
 from refkubelet.host.disk_use import DiskUse
 from refkubelet.stats import wire

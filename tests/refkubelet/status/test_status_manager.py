@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from loops import virtual_loop
-from msgspec.structs import replace
 from pods import make_pod, manifest
 
 from fakekubeapi import FakeApi
 from fakekubeapi.httpx_transport import InProcessTransport
+from kubeobjects.structs import replace
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.model.objects import (
     ContainerState,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from lightkube.models.core_v1 import PodExtendedResourceClaimStatus
-from msgspec.structs import replace
 from pods import container, make_pod
 
+from kubeobjects.structs import replace
 from refkubelet.model.objects import (
     ContainerState,
     ContainerStateRunning,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from kubecri.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import HostPathVolumeSource
 from pods import container, make_pod
 
+from kubeobjects.structs import replace
 from refkubelet.container_manager.devices.sockets import PluginSockets
 from refkubelet.cri.records import ImageRecord
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions

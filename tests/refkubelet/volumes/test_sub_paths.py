@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kubeobjects.structs import replace
 from refkubelet.host.directories import mount_points_below
 from refkubelet.volumes.mounting import NoMounts, RealMounts
 from refkubelet.volumes.sub_paths import SubPathError, SubPathUse, prepare

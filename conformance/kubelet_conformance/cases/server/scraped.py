@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from kubelet_conformance.harness.expect import expect, expect_equal
 from kubelet_conformance.harness.node import Node
@@ -14,8 +15,7 @@ _SAMPLE: Final = re.compile(r"(?P<name>[A-Za-z_:][\w:]*)(?:\{(?P<labels>.*)\})? 
 Labels = frozenset[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Scraped:
+class Scraped(Struct, frozen=True):
     """One page; `samples`: (name, labels) -> value; `types`: name -> type."""
 
     samples: dict[tuple[str, Labels], float]

@@ -11,16 +11,18 @@ import io
 import json
 import tarfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+
+from kubeobjects.structs import replace
 
 _EPOCH: Final = "1970-01-01T00:00:00Z"
 _PASSWD: Final = b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"
 _GROUP: Final = b"root:x:0:\nnogroup:x:65534:\n"
 
 
-@dataclass(frozen=True, slots=True)
-class ImageRecipe:
+class ImageRecipe(Struct, frozen=True):
     """One image of one layer."""
 
     tags: tuple[str, ...]

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import grpc
 from kubecri.v1 import api_pb2 as cri
+from msgspec import Struct
 
 from fakecri.server import GrpcUpstream
 from kubelet_conformance.harness.containerd.archives import (
@@ -38,8 +38,7 @@ _POLL_S: Final = 0.05
 _TASKS: Final = "/run/containerd/io.containerd.runtime.v2.task/k8s.io"
 
 
-@dataclass(frozen=True, slots=True)
-class ExecOutput:
+class ExecOutput(Struct, frozen=True):
     """What a command in the node's container answered."""
 
     exit_code: int
@@ -47,8 +46,7 @@ class ExecOutput:
     stderr: str
 
 
-@dataclass(frozen=True, slots=True)
-class NodeDirs:
+class NodeDirs(Struct, frozen=True):
     """Directories of one node below its work directory, the same path inside and outside."""
 
     workdir: Path

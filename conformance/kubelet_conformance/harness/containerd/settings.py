@@ -7,9 +7,10 @@ packages only; these files are mounted from the host, so a change of them needs 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 SHARED_DIR: Final = "/run/refkubelet"
 """Where the container sees the directory it shares with the host (socket, configuration)."""
@@ -24,8 +25,7 @@ CNI_PLUGINS: Final = "/usr/lib/cni"
 """Where Debian's package has them."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSettings:
+class NodeSettings(Struct, frozen=True):
     """What differs from host to host."""
 
     restrict_oom_score_adj: bool

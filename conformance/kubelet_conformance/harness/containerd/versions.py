@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from kubelet_conformance.harness.containerd.docker_host import NodeError
 
@@ -17,8 +18,7 @@ VERSION_VARIABLE: Final = "REFKUBELET_CONTAINERD_VERSION"
 DEFAULT_VERSION: Final = "1.6"
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(Struct, frozen=True):
     """One containerd minor version."""
 
     version: str

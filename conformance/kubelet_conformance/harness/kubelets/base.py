@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
+
+from msgspec import Struct, field
 
 LOG_LINKS: Final = Path("/var/log/containers")
 """Where every real kubelet makes links to the logs of containers."""
@@ -14,8 +15,7 @@ DEVICE_PLUGINS: Final = Path("/var/lib/kubelet/device-plugins")
 """Where kubelet programs listen for device plugins, whatever their flags say."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodePaths:
+class NodePaths(Struct, frozen=True):
     """The directories of one case; all below one temporary directory."""
 
     base: Path
@@ -82,8 +82,7 @@ READ_ONLY: Final = "read-only"
 HEALTHZ: Final = "healthz"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpRequest:
+class HttpRequest(Struct, frozen=True, kw_only=True):
     """A request to one of the kubelet's ports: MAIN, READ_ONLY or HEALTHZ.
 
     `path` with its query, as it is sent; `certificate`: common name and organizations of a client
@@ -99,8 +98,7 @@ class HttpRequest:
     for_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HttpAnswer:
+class HttpAnswer(Struct, frozen=True):
     """What came; the names of `headers` are in lower case."""
 
     status: int

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from kubelet_conformance.harness.image_registry import PASSWORD, USER
 from kubelet_conformance.harness.kubelets.base import NodePaths
@@ -33,8 +34,7 @@ exit "$(cat code)"
 """
 
 
-@dataclass(frozen=True, slots=True)
-class LoginPlugin:
+class LoginPlugin(Struct, frozen=True):
     """A plug-in in the CredentialProviderConfig; `more`: further fields of its entry."""
 
     name: str
@@ -52,8 +52,7 @@ class LoginPlugin:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """One run of a plug-in."""
 
     request: dict[str, Any]

@@ -10,15 +10,17 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from msgspec import Struct, field
+
 from kubelet_conformance.harness.kubelets.base import DEVICE_PLUGINS, LOG_LINKS
 from kubelet_conformance.harness.machines.given.machine import GivenMachine
 from kubelet_conformance.known_bugs import Release, release_of
+from kubeobjects.structs import replace
 
 VERSION_S: Final = 10
 """Seconds that a program has to tell its version."""
@@ -50,8 +52,7 @@ SELDOM: Final = "400"
 """A kubelet of a case lives for seconds and stays small."""
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """How to start a kubelet, and where it keeps what."""
 
     command: tuple[str, ...]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from typing import Any, Final
 
 from kubelet_conformance.harness import limits
@@ -20,6 +19,7 @@ from kubelet_conformance.harness.node.parts import Parts
 from kubelet_conformance.harness.node.watch import Watch
 from kubelet_conformance.harness.observing.looked import looked_at
 from kubelet_conformance.harness.observing.snapshots import container_status
+from kubeobjects.structs import replace
 
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from msgspec import Struct
+from msgspec import field as struct_field
+
 from fakecri.deviceplugin import FakeDevicePlugin
 from fakecri.deviceplugin.registered import RegisteredPlugin
 from fakecri.machine.logind import FakeLogind
@@ -44,8 +47,7 @@ class PluginDirectory(Protocol):
         """End the plugin; no error when it does not run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MachineParts:
+class MachineParts(Struct, frozen=True, kw_only=True):
     """What a case does to the machine of its node with; each only in cases that need it."""
 
     logind: FakeLogind | None = None
@@ -56,7 +58,7 @@ class MachineParts:
     """The disk under the kubelet's root directory, in cases that need Feature.OWN_DISK."""
     numbers_set: bool = False
     """Whether the machine is a fake one, whose memory, disks and process IDs can be set."""
-    places: Mapping[str, str] = field(default_factory=lambda: fake_machine.PLACES)
+    places: Mapping[str, str] = struct_field(default_factory=lambda: fake_machine.PLACES)
     """Where the disks of a fake machine are mounted, by their names."""
 
     def the_logind(self) -> FakeLogind:

@@ -11,10 +11,11 @@ import asyncio
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from kubelet_conformance.harness.expect import ExpectationFailed
 from kubelet_conformance.harness.kubelets.base import KubeletDied, NodePaths
@@ -25,6 +26,7 @@ from kubelet_conformance.harness.observing.kubelet_log import kept
 from kubelet_conformance.harness.runs.choice import Choice, Traces
 from kubelet_conformance.registry import Case, Minor
 from kubelet_conformance.traces.entries import Trace
+from kubeobjects.structs import replace
 from simclock import RealClock
 
 PartsFactory = Callable[[Case, NodePaths], AbstractAsyncContextManager[Parts]]
@@ -53,8 +55,7 @@ class Breach(Enum):
     OTHER = "something else: another expectation, a kubelet that does not start, the time limit"
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """The result of one case, run or not."""
 
     case: Case

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from fakecri.cri.endpoint import EndpointError, require_listener, socket_path
 from kubelet_conformance.features import Feature
@@ -48,8 +49,7 @@ class EnvironmentProblem(Exception):
     """The chosen kubelet or runtime cannot be used; the text says what to do. Exit code 2."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """The options of a run."""
 
     kubelet: str = IN_PROCESS

@@ -3,11 +3,10 @@ pass is the surprise; and on one that is too old for the case."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kubelet_conformance.harness.runs.case_run import Breach, Outcome, Result, too_old
 from kubelet_conformance.known_bugs import KnownBug, Release
 from kubelet_conformance.registry import Minor
+from kubeobjects.structs import replace
 
 
 def with_known_bugs(result: Result, release: Release | None) -> Result:

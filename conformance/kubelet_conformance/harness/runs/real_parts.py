@@ -10,10 +10,12 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakecri import FakeNode
 from fakecri.deviceplugin.registered import ServedRegistry
@@ -71,8 +73,7 @@ def running_clock() -> Clock:
     return loop.clock if isinstance(loop, WarpedLoop) else RealClock()
 
 
-@dataclass(frozen=True, slots=True)
-class RealEnvironment:
+class RealEnvironment(Struct, frozen=True):
     """What the cases of one real run share. `shared`: the directory below which everything must
     lie that kubelet and runtime both see. `upstream` None: each case has a fake of its own.
     `tls`: what fake pods serve HTTPS with."""
@@ -237,8 +238,7 @@ async def _manifests(
     return server
 
 
-@dataclass(frozen=True, slots=True)
-class _Own:
+class _Own(Struct, frozen=True):
     """The parts of the machine that a case has to itself, and the kubelet configured for them."""
 
     program: Program

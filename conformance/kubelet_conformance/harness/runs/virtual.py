@@ -10,7 +10,6 @@ import os
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -34,6 +33,7 @@ from kubelet_conformance.harness.runs.case_run import Outcome, Result, run_case
 from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.harness.runtimes.fake import FakeRuntime
 from kubelet_conformance.registry import Case, Feature
+from kubeobjects.structs import replace
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from simclock import Clock, Ids, Rng, VirtualLoop, run_virtual
 

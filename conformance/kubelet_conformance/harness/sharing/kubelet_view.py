@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +78,7 @@ class TenantKubelet:
         raise self._tenancy.refuse("the statistics of the node")
 
 
-@dataclass(frozen=True, slots=True)
-class TenantPaths(NodePaths):
+class TenantPaths(NodePaths, frozen=True):
     """The directories of a tenant: `base` is its own, the kubelet's root and its manifests are
     shared."""
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import grpc
 from kubecri.v1 import api_pb2 as cri
-from msgspec import UNSET
+from msgspec import UNSET, Struct, field
 
 from fakecri.deviceplugin import FakeDevicePlugin
 from fakecri.errors import CriError
@@ -25,8 +24,7 @@ MOST: Final = 8
 """So many observations a failure shows, the last ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """What a look at a condition has found."""
 
     holds: bool
@@ -34,8 +32,7 @@ class Look:
     """What was there, for the text of a failure."""
 
 
-@dataclass(frozen=True, slots=True)
-class MarkSet:
+class MarkSet(Struct, frozen=True):
     """What was there when a mark was set."""
 
     at_s: float

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from fakecri.deviceplugin import FakeDevicePlugin, PluginDevice
 from kubelet_conformance.harness.expect import failure
@@ -24,8 +23,7 @@ from kubelet_conformance.scenarios.shape.plugged import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _CallsOf:
+class _CallsOf(Struct, frozen=True):
     """Whether a fault of a device plug-in has met a call: `hits` calls came since."""
 
     plugin: FakeDevicePlugin

@@ -3,11 +3,10 @@ meet."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from fakecri.scripts.script_shapes import RegistryEntry, registry_with
 from fakecri.scripts.word_shapes import BehaviorEntry, Behaviors
@@ -23,8 +22,7 @@ class NeverHit(Exception):
     rules."""
 
 
-@dataclass(frozen=True, slots=True)
-class _PullsOf:
+class _PullsOf(Struct, frozen=True):
     """Whether pulls meet an entry of the registry: `hits` had not ended when it was made."""
 
     view: View

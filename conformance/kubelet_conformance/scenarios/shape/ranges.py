@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fakecri.scripts.units import seconds_of
 
@@ -15,8 +16,7 @@ _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?$")
 NUMBER_PATTERN: Final = r"^(-?[0-9.]+|(>=|<=|>|<) ?-?[0-9.]+|-?[0-9.]+\.\.-?[0-9.]+)$"
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """The numbers from `low` to `high`, without those ends that are open."""
 
     low: float = -math.inf
@@ -86,8 +86,7 @@ def _seconds(text: str) -> float:
     return float(text) if _NUMBER.match(text) else seconds_of(text)
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
+class Wording(Struct, frozen=True):
     """One of some texts; `*` in one stands for any text."""
 
     texts: tuple[str, ...]

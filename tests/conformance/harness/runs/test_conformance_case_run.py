@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,6 +26,7 @@ from kubelet_conformance.pytest_plugin import pytest_sessionfinish
 from kubelet_conformance.registry import Case, Feature, Level, Selection
 from kubelet_conformance.results_lines import case_line
 from kubelet_conformance.session.run import RUN, Run
+from kubeobjects.structs import replace
 
 
 def case_of(body: Any, **changes: Any) -> Case:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from kubeobjects.quantity import NANO
+from kubeobjects.structs import replace
 from kubeobjects.topology import Cpu, HugePages, MachineTopology, NumaNode
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from pods import container, make_pod, named
 from resource_world import SERVER, Around, cpus_of, sure
 
 from kubeobjects.quantity import NANO
+from kubeobjects.structs import replace
 from refkubelet.checkpoints.content import StateFileError
 from refkubelet.container_manager.cpu.manager import CpuManager
 from refkubelet.container_manager.cpu.policy_options import (

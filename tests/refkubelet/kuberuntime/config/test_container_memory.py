@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from msgspec import structs
 from pods import container, make_pod
 
 from fakecri import FakeNode
+from kubeobjects.structs import replace
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration, MemorySwap
 from refkubelet.kuberuntime.common.runtime_options import MemoryOptions
 from refkubelet.kuberuntime.config.linux_resources import container_resources

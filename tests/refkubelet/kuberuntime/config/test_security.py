@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from google.protobuf.json_format import MessageToDict
 from kubecri.v1 import api_pb2 as cri
 from pods import make_pod
 
+from kubeobjects.structs import replace
 from refkubelet.cri.records import ImageRecord
 from refkubelet.kuberuntime import run_options
 from refkubelet.kuberuntime.common.runtime_options import (
@@ -113,7 +113,7 @@ def test_without_wishes_root_unconfined_and_masked_LIFE_141() -> None:
     unmasked = security({"procMount": "Unmasked"})
     assert not unmasked.masked_paths
     assert not unmasked.readonly_paths
-    default = security(options=dataclasses.replace(OPTIONS, seccomp_default=True))
+    default = security(options=replace(OPTIONS, seccomp_default=True))
     assert default.seccomp.profile_type == cri.SecurityProfile.RuntimeDefault
 
 
@@ -297,7 +297,7 @@ def test_a_missing_limit_is_the_pods_own_LIFE_139() -> None:
 
 def test_without_cfs_quota_neither_period_nor_quota_LIFE_139() -> None:
     pod = make_pod({"name": "main", "resources": {"limits": {"cpu": "1"}}})
-    made = resources(pod, dataclasses.replace(RESOURCES, cpu_cfs_quota=False))
+    made = resources(pod, replace(RESOURCES, cpu_cfs_quota=False))
     assert (made.cpu_period, made.cpu_quota, made.cpu_shares) == (0, 0, 1024)
 
 

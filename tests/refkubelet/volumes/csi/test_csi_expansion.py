@@ -4,7 +4,6 @@ the API server fails meanwhile (NODE-222)."""
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from csi_world import DRIVER, HANDLE, CsiWorld, claimed, csi_world, web
 from lightkube.models.core_v1 import PersistentVolumeClaim
 
 from fakecri.csi import FakeCsiDriver
+from kubeobjects.structs import replace
 from refkubelet.api.kinds import CLAIMS
 from refkubelet.volumes.claims import ClaimedVolume
 from refkubelet.volumes.csi.expansion import (

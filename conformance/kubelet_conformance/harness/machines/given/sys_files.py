@@ -6,8 +6,9 @@ Pure: a tree is a mapping, path -> text; a path whose text is a `Link` is a symb
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from kubeobjects.topology import Cpu, HugePages, MachineTopology, NumaNode
 
@@ -16,8 +17,7 @@ _WORD_BITS: Final = 32
 _CACHE_SIZE: Final = "16384K"
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A symbolic link and where it leads."""
 
     target: str

@@ -41,10 +41,9 @@ log = logging.getLogger("refkubelet.cli")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the process's exit code."""
-    parser = _parser()
-    options = parser.parse_args(with_hyphens(sys.argv[1:] if arguments is None else arguments))
+    options = options_of(sys.argv[1:] if arguments is None else arguments)
     if options.command is None:
-        parser.print_help()
+        _parser().print_help()
         return USAGE_ERROR
     log_to_stderr(options.v or 0, options.logging_format or FORMATS[0])
     _tell_flags(options)
@@ -64,6 +63,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE_ERROR
     except KeyboardInterrupt:
         return 0
+
+
+def options_of(arguments: Sequence[str]) -> argparse.Namespace:
+    """What the words of a command line say. A mistake in them ends the process, and is told."""
+    return _parser().parse_args(with_hyphens(arguments))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -130,8 +134,9 @@ def _add_node(run: argparse.ArgumentParser) -> None:
         "--node-ip",
         metavar="IP",
         default="",
-        help="address of this node, which hostNetwork pods have and where the API server asks for "
-        "logs and exec: with `address: 127.0.0.1` in the configuration 127.0.0.1",
+        help="address of this node, or one of each family with a comma between them, which "
+        "hostNetwork pods have and where the API server asks for logs and exec: with "
+        "`address: 127.0.0.1` in the configuration 127.0.0.1",
     )
     run.add_argument(
         "--insecure-server",

@@ -118,7 +118,7 @@ async def run(options: argparse.Namespace) -> int:
             name,
             machine,
             root_dir=str(directories.root),
-            node_ip=ips[0] if ips else "",
+            node_ips=ips,
             runtime_version=runtime.version,
             apparmor=apparmor_enabled(),
             labels=labels,
@@ -315,15 +315,21 @@ def _spans(config: KubeletConfiguration, host: str, clock: Clock, rng: Rng) -> I
 
 
 def host_ips(node_ip: str, *, standalone: bool) -> tuple[str, ...]:
-    """The node's addresses: `--node-ip`, else that of the default route, else none (NODE-032).
+    """The node's addresses: `--node-ip`, one or one of each family with a comma between them, else
+    that of the default route, else none (NODE-032). Raises `ConfigError`.
 
     Standalone and without `--node-ip` there are none: nothing is asked for them.
     """
     if node_ip:
         try:
-            return (str(ipaddress.ip_address(node_ip)),)
+            addresses = [ipaddress.ip_address(text.strip()) for text in node_ip.split(",")]
         except ValueError:
             raise ConfigError(f"--node-ip {node_ip}: wanted an IP address") from None
+        if len(addresses) > len({address.version for address in addresses}):
+            raise ConfigError(
+                f"--node-ip {node_ip}: must contain either a single IP or a dual-stack pair of IPs"
+            )
+        return tuple(map(str, addresses))
     if standalone:
         return ()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:

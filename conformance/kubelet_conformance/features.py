@@ -56,6 +56,7 @@ class Feature(Enum):
     DEVICE_PLUGINS = "a kubelet whose device-plugins directory is the case's own"
     SHUTDOWN = "a machine whose shutdown the kubelet is told of"
     SHUTDOWN_AGAIN = "a kubelet known to keep its second shutdown lock (1.36.2 may close it)"
+    TWO_FAMILIES = "a machine with an IPv4 and an IPv6 address"
     MOUNTS = (
         "a kubelet that mounts subPaths and filesystems in memory (as root; not in virtual time)"
     )

@@ -239,7 +239,7 @@ def runtime_conditions(answer: Message) -> RuntimeConditions:
             "NetworkReady are required"
         )
     by_type = {condition.type: condition for condition in status.conditions}
-    absent = cri.RuntimeCondition(status=False)
+    absent = cri.RuntimeCondition()
     runtime = by_type.get("RuntimeReady", absent)
     network = by_type.get("NetworkReady", absent)
     return RuntimeConditions(
@@ -249,6 +249,7 @@ def runtime_conditions(answer: Message) -> RuntimeConditions:
         runtime_message=bounds.text(runtime.message),
         network_reason=bounds.name(network.reason),
         network_message=bounds.text(network.message),
+        untold=frozenset({"RuntimeReady", "NetworkReady"} - by_type.keys()),
         strict_groups=answer.features.supplemental_groups_policy,
         handlers={
             handler.name: HandlerFeatures(

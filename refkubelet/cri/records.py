@@ -225,7 +225,7 @@ class PodRuntimeError(Exception):
 class RuntimeConditions(Struct, frozen=True):
     """The answer of Status: the two conditions that matter (CRI-130), False when absent; the
     handlers by name, none where the runtime does not tell (CRI-132). `strict_groups`: the runtime
-    knows supplementalGroupsPolicy (LIFE-224)."""
+    knows supplementalGroupsPolicy (LIFE-224). `untold`: which of the two are absent."""
 
     runtime_ready: bool
     network_ready: bool
@@ -233,6 +233,7 @@ class RuntimeConditions(Struct, frozen=True):
     runtime_message: str = ""
     network_reason: str = ""
     network_message: str = ""
+    untold: frozenset[str] = frozenset()
     strict_groups: bool = False
     handlers: Mapping[str, HandlerFeatures] = field(default_factory=dict)
 
@@ -250,6 +251,8 @@ class RuntimeConditions(Struct, frozen=True):
 
 
 def _condition(kind: str, status: RuntimeConditions) -> str:
+    if f"{kind}Ready" in status.untold:
+        return "<nil>"
     ready, reason, message = (
         (status.runtime_ready, status.runtime_reason, status.runtime_message)
         if kind == "Runtime"

@@ -70,7 +70,7 @@ def node_facts(
     machine: Machine,
     *,
     root_dir: str,
-    node_ip: str = "",
+    node_ips: tuple[str, ...] = (),
     runtime_version: str = "Unknown",
     apparmor: bool = True,
     labels: Mapping[str, str] = NO_LABELS,
@@ -84,7 +84,7 @@ def node_facts(
     architecture = platform_name().partition("/")[2]
     return NodeFacts(
         name=name,
-        internal_ip=node_ip,
+        internal_ips=node_ips,
         labels={**default_labels(name, architecture), **labels},
         taints=tuple(
             {"key": t.key, "value": t.value, "effect": t.effect}
@@ -111,7 +111,7 @@ def node_facts(
             "architecture": architecture,
             **({"swap": {"capacity": swap_bytes}} if swap_bytes else {}),
         },
-        kubelet_port=config.port if config.enable_server else 0,
+        kubelet_port=config.port,
         apparmor=apparmor,
     )
 

@@ -75,8 +75,8 @@ class NodeFacts(Struct, frozen=True):
     """The facts that do not change while the kubelet runs. Amounts: resource name -> nano units."""
 
     name: str  # of the Node
-    internal_ip: str = ""
-    """"": the status has a Hostname address only."""
+    internal_ips: tuple[str, ...] = ()
+    """One, or one of each family; none: the status has a Hostname address only."""
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Set when the Node is registered (NODE-003); at adoption only those of `default_labels`."""
     taints: tuple[Mapping[str, str], ...] = ()
@@ -93,7 +93,7 @@ class NodeFacts(Struct, frozen=True):
     info: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     """The fields of nodeInfo by name; missing texts are "" (NODE-033)."""
     kubelet_port: int = 0
-    """0: the kubelet has no server."""
+    """The configured one, also where the kubelet has no server."""
     apparmor: bool = True
     """The kernel can enforce profiles (LIFE-227)."""
 
@@ -193,7 +193,7 @@ def flip_events(
 
 def node_addresses(facts: NodeFacts) -> list[dict[str, str]]:
     """The addresses in the Node's status."""
-    addresses = [{"type": "InternalIP", "address": facts.internal_ip}] if facts.internal_ip else []
+    addresses = [{"type": "InternalIP", "address": ip} for ip in facts.internal_ips]
     return [*addresses, {"type": "Hostname", "address": facts.name}]
 
 

@@ -55,6 +55,7 @@ async def whoami(found: ApiAccess) -> str:
 
 
 async def test_without_rotation_the_start_waits_for_a_certificate_SRV_007(tmp_path: Path) -> None:
+    """SRV-007.3."""
     async with tls_api(tmp_path / "api") as server:
         asked = asked_of(server, tmp_path, rotate=False)
         async with access(asked) as found:
@@ -72,6 +73,7 @@ async def test_without_rotation_the_start_waits_for_a_certificate_SRV_007(tmp_pa
 async def test_the_kubeconfig_names_the_link_and_the_bootstrap_s_server_SRV_007(
     tmp_path: Path,
 ) -> None:
+    """SRV-007.2."""
     async with tls_api(tmp_path / "api") as server:
         asked = asked_of(server, tmp_path, rotate=True)
         async with access(asked) as found:
@@ -92,6 +94,7 @@ async def test_the_kubeconfig_names_the_link_and_the_bootstrap_s_server_SRV_007(
 async def test_a_new_certificate_closes_the_connections_with_the_old_one_SRV_005(
     tmp_path: Path,
 ) -> None:
+    """SRV-005.3."""
     async with tls_api(tmp_path / "api") as server:
         asked = replace(asked_of(server, tmp_path, rotate=True), bootstrap="")
         old = tmp_path / "old.pem"
@@ -163,6 +166,7 @@ async def test_a_refused_request_ends_the_start_and_its_key_is_used_again_SRV_00
 
 
 async def test_a_bootstrap_file_that_is_missing_ends_the_start_SRV_007(tmp_path: Path) -> None:
+    """SRV-007.4."""
     asked = Asked(
         kubeconfig=str(tmp_path / "kubelet.conf"),
         bootstrap=str(tmp_path / "bootstrap.conf"),
@@ -179,6 +183,7 @@ async def test_a_bootstrap_file_that_is_missing_ends_the_start_SRV_007(tmp_path:
 
 
 async def test_what_makes_a_kubeconfig_useless_SRV_007(tmp_path: Path) -> None:
+    """SRV-007.1."""
     async with tls_api(tmp_path / "api") as server:
         now = CLOCK.now()
         assert "no such file" in unusable(tmp_path / "missing.conf", now)

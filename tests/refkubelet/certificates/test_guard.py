@@ -31,6 +31,7 @@ async def ends_after_s(world: World, *, within_s: float = 2 * HOUR) -> float | N
 async def test_without_one_for_five_minutes_it_ends_if_the_server_refuses_SRV_005(
     tmp_path: Path,
 ) -> None:
+    """SRV-005.5."""
     world = World(tmp_path)
     with world.api.fails("POST", CSRS, 403):
         assert await ends_after_s(world) == pytest.approx(300, abs=11)
@@ -39,6 +40,7 @@ async def test_without_one_for_five_minutes_it_ends_if_the_server_refuses_SRV_00
 async def test_it_goes_on_while_the_server_is_away_SRV_005(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """SRV-005.5."""
     world = World(tmp_path)
     with world.api.down():
         assert await ends_after_s(world) is None
@@ -52,6 +54,7 @@ async def test_it_goes_on_with_a_certificate_SRV_005(tmp_path: Path) -> None:
 
 
 async def test_it_ends_with_its_certificate_if_the_server_refuses_SRV_005(tmp_path: Path) -> None:
+    """SRV-005.5."""
     world = World(tmp_path)
     world.hold(lasts_s=HOUR)
     with world.api.fails("POST", CSRS, 401):

@@ -51,6 +51,7 @@ async def shown(number: int, authority: Path) -> bytes:
 async def test_handshakes_fail_until_there_is_a_certificate_and_see_each_new_one_SRV_004(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """SRV-004.4, SRV-004.5."""
     config = structs.replace(EVERYBODY, address="127.0.0.1", port=free_port(), healthz_port=0)
     store = CertificateStore(tmp_path / "pki", "kubelet-server", RealClock())
     expired = False

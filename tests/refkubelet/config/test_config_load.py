@@ -104,6 +104,7 @@ def test_report_frequency_follows_the_update_frequency_CFG_005() -> None:
 
 
 def test_without_a_file_the_old_open_defaults_hold_CFG_004() -> None:
+    """CFG-004.1."""
     c = defaults_without_file()
     assert (c.read_only_port, dict(c.eviction_hard or {})) == (10255, {})
     assert (c.authorization.mode, c.authentication.anonymous.enabled) == ("AlwaysAllow", True)

@@ -125,7 +125,7 @@ def test_every_entry_is_met_once_NODE_230(volume: Path, seed: int) -> None:
     [20_000, pytest.param(1_000_000, id="million", marks=pytest.mark.timeout(1800))],
 )
 async def test_many_entries_hold_nobody_up_NODE_230(volume: Path, count: int) -> None:
-    """Given to the group, measured and removed; others have their turn meanwhile."""
+    """NODE-230.3: Given to the group, measured and removed; others have their turn meanwhile."""
     if count > 20_000 and not os.environ.get(NIGHTLY):
         pytest.skip(f"a million files: set {NIGHTLY}=1")
     for number in range(count):

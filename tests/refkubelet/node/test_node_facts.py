@@ -81,7 +81,7 @@ def test_what_a_node_says_about_itself_NODE_032_NODE_033() -> None:
         "n1",
         machine=Machine(RealClock()),
         root_dir="/r",
-        node_ip="10.0.0.7",
+        node_ips=("10.0.0.7",),
         runtime_version="containerd://1.6.20",
     )
     status = updated_status(None, NodeReport(facts, "t1"))
@@ -103,7 +103,12 @@ def test_what_a_node_says_about_itself_NODE_032_NODE_033() -> None:
 
 @pytest.mark.parametrize(
     ("flag", "standalone", "wanted"),
-    [("10.1.2.3", False, ("10.1.2.3",)), ("::1", True, ("::1",)), ("", True, ())],
+    [
+        ("10.1.2.3", False, ("10.1.2.3",)),
+        ("::1", True, ("::1",)),
+        ("fd00::2, 10.1.2.3", False, ("fd00::2", "10.1.2.3")),
+        ("", True, ()),
+    ],
 )
 def test_the_address_of_a_node_NODE_032(flag: str, standalone: bool, wanted: Any) -> None:
     assert host_ips(flag, standalone=standalone) == wanted
@@ -112,6 +117,8 @@ def test_the_address_of_a_node_NODE_032(flag: str, standalone: bool, wanted: Any
 def test_a_wrong_node_ip_is_a_usage_error_NODE_032() -> None:
     with pytest.raises(ConfigError, match=r"--node-ip 1\.2\.3: wanted an IP address"):
         host_ips("1.2.3", standalone=True)
+    with pytest.raises(ConfigError, match=r"a single IP or a dual-stack pair of IPs"):
+        host_ips("10.0.0.1,10.0.0.2", standalone=True)
 
 
 def test_allocatable_leaves_out_reserves_and_thresholds_NODE_031() -> None:

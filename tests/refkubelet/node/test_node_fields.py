@@ -34,7 +34,7 @@ PUT_RIGHT, IN_PASSING, KEPT = Then.PUT_RIGHT, Then.IN_PASSING, Then.KEPT
 REPORT: Final = NodeReport(
     NodeFacts(
         "n1",
-        internal_ip="10.0.0.1",
+        internal_ips=("10.0.0.1",),
         labels=default_labels("n1", "amd64"),
         capacity={"cpu": 4 * NANO, "memory": 100 * NANO, "hugepages-2Mi": 10 * NANO},
         allocatable={"cpu": 3 * NANO, "memory": 80 * NANO, "hugepages-2Mi": 10 * NANO},

@@ -129,7 +129,7 @@ def test_events_tell_of_every_change_and_of_pressure_from_the_first_NODE_021_NOD
 
 FACTS = NodeFacts(
     name="n1",
-    internal_ip="10.0.0.1",
+    internal_ips=("10.0.0.1",),
     labels={"a": "b"},
     taints=({"key": "k", "value": "", "effect": "NoSchedule"},),
     provider_id="x://1",

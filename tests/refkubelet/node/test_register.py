@@ -38,7 +38,7 @@ NODE_INFO = (
 
 FACTS = NodeFacts(
     name="n1",
-    internal_ip="10.0.0.1",
+    internal_ips=("10.0.0.1",),
     labels=default_labels("n1", "amd64"),
     info={"bootID": "now"},
 )

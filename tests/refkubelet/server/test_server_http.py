@@ -295,6 +295,7 @@ def shown(descriptor: str) -> str:
 
 
 async def test_servers_can_be_switched_off_SRV_001() -> None:
+    """SRV-001.1, SRV-001.2, SRV-001.3."""
     async with serving(configuration(enable_server=False, healthz_port=0)) as config:
         with pytest.raises(aiohttp.ClientConnectorError):
             await get(config.port, "/pods")
@@ -325,6 +326,7 @@ async def test_a_used_port_is_one_clear_error(field: str) -> None:
 
 
 async def test_a_certificate_is_made_once_and_belongs_to_the_node_SRV_003(tmp_path: Path) -> None:
+    """SRV-003.1."""
     from cryptography import x509
 
     async with serving(configuration()) as config:

@@ -74,6 +74,7 @@ async def spdy(tmp_path: Path, number: int, target: str, *protocols: str) -> Asy
 
 
 async def test_exec_over_spdy_has_output_input_and_exit_code_SRV_025(tmp_path: Path) -> None:
+    """SRV-025.5."""
     async with kubelet(tmp_path) as (node, number):
 
         async def upper(run: Any) -> int:
@@ -100,6 +101,7 @@ async def test_exec_over_spdy_has_output_input_and_exit_code_SRV_025(tmp_path: P
 
 @pytest.mark.parametrize("protocol", [V4, "v5.channel.k8s.io"])
 async def test_exec_over_websocket_SRV_025(tmp_path: Path, protocol: str) -> None:
+    """SRV-025.5."""
     async with kubelet(tmp_path) as (node, number):
 
         async def hello(run: Any) -> None:
@@ -130,6 +132,7 @@ async def test_a_stream_that_has_ended_is_no_error_in_the_log_SRV_025(
 
 
 async def test_a_port_over_spdy_SRV_026(tmp_path: Path) -> None:
+    """SRV-026.1."""
     async with kubelet(tmp_path) as (node, number):
 
         async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

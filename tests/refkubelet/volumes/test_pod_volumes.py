@@ -75,6 +75,7 @@ async def test_a_link_to_the_host_is_no_sub_path_NODE_211(tmp_path: Path, sub_pa
 async def test_a_sub_path_is_mounted_and_unmounted_NODE_211(
     tmp_path: Path, real_mounts: RealMounts
 ) -> None:
+    """NODE-211.6."""
     async with running_node(tmp_path, started=False) as node:
         await run_once(node, real_mounts, EMPTY, MOUNT | {"subPath": "a/b"})
         (given,) = node.cri.calls("CreateContainer")[0].request.config.mounts[:1]

@@ -99,6 +99,7 @@ def test_without_mounts_links_are_replaced_NODE_211(volume: Path) -> None:
 def test_what_is_handed_over_cannot_be_exchanged_NODE_211(
     volume: Path, path: str, real_mounts: RealMounts
 ) -> None:
+    """NODE-211.5."""
     before = (volume / path).stat()
     given = prepare(str(volume), path, use_of(volume), real_mounts)
     assert given == str(target_of(volume))
@@ -110,6 +111,7 @@ def test_what_is_handed_over_cannot_be_exchanged_NODE_211(
 def test_the_same_part_is_mounted_once_and_another_anew_NODE_211(
     volume: Path, real_mounts: RealMounts
 ) -> None:
+    """NODE-211.5."""
     for _ in range(2):
         given = prepare(str(volume), "dir", use_of(volume), real_mounts)
     assert mount_points_below(given) == [given]

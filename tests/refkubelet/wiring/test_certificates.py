@@ -27,7 +27,7 @@ CLIENT = Wanted("system:node:n", ("system:nodes",))
 
 
 def built(world: World, config: KubeletConfiguration, **certificates: Any) -> Certificates:
-    facts = SimpleNamespace(internal_ip="192.0.2.1", name="n")
+    facts = SimpleNamespace(internal_ips=("192.0.2.1",), name="n")
     deps = SimpleNamespace(
         api=world.client,
         certificates=CertificateDeps(world.directory, **certificates),
@@ -55,6 +55,7 @@ async def running(parts: Certificates) -> AsyncIterator[None]:
 async def test_the_first_is_asked_for_with_bootstrap_credentials_and_the_next_with_it_SRV_005(
     tmp_path: Path,
 ) -> None:
+    """SRV-005.4."""
     world = World(tmp_path, lasts_s=HOUR)
     world.api.signing.approve()
     first = FakeApi(world.clock, options=ServerOptions(authority=world.api.authority))
@@ -72,6 +73,7 @@ async def test_the_first_is_asked_for_with_bootstrap_credentials_and_the_next_wi
 async def test_a_certificate_of_the_kubeconfig_is_kept_and_replaced_at_once_SRV_005(
     tmp_path: Path,
 ) -> None:
+    """SRV-005.2."""
     world = World(tmp_path)
     given = world.issue(CLIENT, 100 * HOUR)
     config = KubeletConfiguration(rotate_certificates=True)

@@ -110,7 +110,7 @@ async def huge_pages_are_taken_from_memory(node: Node) -> None:
     expect_equal(node, node.api.capacity("memory"), "4Gi", "capacity of memory")
 
 
-@conformance(id="node-enforced-event", rules=["CG-035.1"], needs=[API, CGROUPS])
+@conformance(id="node-enforced-event", rules=["CG-035.1", "NODE-050.4"], needs=[API, CGROUPS])
 async def enforcing_is_told(node: Node) -> None:
     """When the limits of the cgroup of all pods are written, an event about the node says so."""
     await node.run_until(
@@ -193,7 +193,9 @@ async def a_reserved_group_that_is_missing_ends_the_kubelet(node: Node) -> None:
     expect(node, start in error, f"a kubelet that ends with {start!r}", error)
 
 
-@conformance(id="node-reservation-impossible", rules=["CG-034.5"], needs=[API, CGROUPS])
+@conformance(
+    id="node-reservation-impossible", rules=["CG-034.5", "NODE-050.5"], needs=[API, CGROUPS]
+)
 async def more_than_there_is_cannot_be_reserved(node: Node) -> None:
     """With reservations above the capacity the kubelet does not start; containers that run are left
     alone."""

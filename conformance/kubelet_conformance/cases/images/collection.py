@@ -208,7 +208,9 @@ async def thresholds_must_differ(node: Node) -> None:
     expect(node, "imageGCLowThresholdPercent" in log, "the field in the log", log)
 
 
-@conformance(id="image-gc-no-capacity", rules=["GC-105.2"], needs=[*DISK, Feature.API])
+@conformance(
+    id="image-gc-no-capacity", rules=["GC-105.2", "NODE-070.3"], needs=[*DISK, Feature.API]
+)
 async def a_disk_without_a_size_is_told(node: Node) -> None:
     """A disk of images whose size is 0 is no full one: an event about the node says so, and no
     image is removed."""
@@ -242,7 +244,7 @@ def told_too_little(node: Node, whole: int, freed: int) -> None:
 
 @conformance(
     id="image-gc-not-enough",
-    rules=["GC-105.1", "GC-105.3", "GC-106", "GC-101.1"],
+    rules=["GC-105.1", "GC-105.3", "GC-106", "GC-101.1", "NODE-070.3"],
     needs=[*DISK, Feature.API],
     node_config=SEVENTY_TO_FIFTY,
     since="1.35",

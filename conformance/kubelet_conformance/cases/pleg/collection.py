@@ -225,7 +225,9 @@ async def the_log_directory_of_a_removed_pod_goes(node: Node) -> None:
     expect_equal(node, node.machine.log_files("stays", "main"), ["0.log"], "logs of the other pod")
 
 
-@conformance(id="collection-fails", rules=["GC-001"], needs=[API, FAULTS, VIRTUAL], alone=True)
+@conformance(
+    id="collection-fails", rules=["GC-001", "NODE-070.3"], needs=[API, FAULTS, VIRTUAL], alone=True
+)
 async def a_failed_collection_is_told_on_the_node(node: Node) -> None:
     """A garbage collection that cannot list the runtime is reported as Warning ContainerGCFailed;
     one that cannot remove something is not, and the next one tries again."""

@@ -91,7 +91,7 @@ async def a_pod_is_not_synced_by_a_status_that_cannot_be_read(node: Node) -> Non
 
 @conformance(
     id="relist-hangs",
-    rules=["PLEG-201.2", "PLEG-202.2", "PLEG-202.4", "PLEG-202.5"],
+    rules=["PLEG-201.2", "PLEG-202.2", "PLEG-202.4", "PLEG-202.5", "NODE-023.3"],
     needs=[API, STATUS, FAULTS, VIRTUAL],
     alone=True,
 )
@@ -128,7 +128,9 @@ async def a_relist_older_than_three_minutes_stops_the_loop(node: Node) -> None:
     await node.run_until(lambda: node.running("later"), within_s=20 + limits.START_S)
 
 
-@conformance(id="relist-never", rules=["PLEG-201.1"], needs=[API, STATUS, FAULTS, RESTART])
+@conformance(
+    id="relist-never", rules=["PLEG-201.1", "NODE-023.3"], needs=[API, STATUS, FAULTS, RESTART]
+)
 async def nothing_starts_before_the_first_list(node: Node) -> None:
     """A kubelet that has not yet listed anything is not ready, and starts no pod."""
     await node.kubelet.stop()

@@ -1,5 +1,6 @@
 """Who may ask the main port, and what (SRV-011 to SRV-014)."""
 
+from kubelet_conformance.cases.server.commands import WEBSOCKET
 from kubelet_conformance.harness.expect import expect, expect_equal
 from kubelet_conformance.harness.manifests import pod
 from kubelet_conformance.harness.node import Node
@@ -119,7 +120,8 @@ async def what_a_token_is_worth_is_remembered(node: Node) -> None:
     needs=[API, STATUS, RESTART],
 )
 async def a_client_certificate_says_who_asks(node: Node) -> None:
-    """The common name of a client certificate is the user, its organizations are the groups."""
+    """The common name of a client certificate is the user, its organizations are the groups. Where
+    there is no authority for them, none is asked for, and none counts."""
     authentication = {
         "x509": {"clientCAFile": node.kubelet.client_authority()},
         "webhook": {"enabled": False},
@@ -135,6 +137,10 @@ async def a_client_certificate_says_who_asks(node: Node) -> None:
     expect_equal(node, sorted(spec["groups"]), expected_groups, "groups")
     answer = await node.kubelet.get("/pods")
     expect_equal(node, answer.status, 401, "status without a certificate")
+    authentication["x509"] = {"clientCAFile": ""}
+    await node.kubelet.restart(authentication=authentication)
+    answer = await node.kubelet.get("/pods", certificate=("kube", ("team", "other")))
+    expect_equal(node, answer.status, 401, "status with a certificate that nobody asked for")
 
 
 @conformance(
@@ -181,6 +187,22 @@ async def the_api_server_is_asked_about_the_node(node: Node) -> None:
     expect_equal(node, spec["resourceAttributes"], attributes, "resourceAttributes")
     expect_equal(node, spec["user"], "alice", "user")
     expect_equal(node, sorted(spec["groups"]), ["dev", "system:authenticated"], "groups")
+
+
+@conformance(
+    id="access-of-a-stream", rules=["SRV-012.3", "SRV-012.1"], needs=[API, STATUS],
+    node_config=REVIEWED,
+)  # fmt: skip
+async def a_stream_by_get_is_a_read(node: Node) -> None:
+    """Exec by a WebSocket, which begins with GET, has the verb get; with POST it has create."""
+    headers = {**alice(node), **WEBSOCKET}
+    path = "/exec/default/nobody/main?command=ls&output=1"
+    for method, verb in (("GET", "get"), ("POST", "create")):
+        answer = await node.kubelet.http(method=method, path=path, headers=headers)
+        words = f"Forbidden (user=alice, verb={verb}, resource=nodes, subresource(s)=[proxy])\n"
+        expect_equal(node, (answer.status, answer.text), (403, words), f"{method} of exec")
+        spec = node.api.requests("POST", ACCESS_REVIEWS)[-1].body["spec"]
+        expect_equal(node, spec["resourceAttributes"]["verb"], verb, f"verb reviewed of {method}")
 
 
 @conformance(

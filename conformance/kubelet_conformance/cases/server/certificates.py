@@ -171,6 +171,34 @@ async def a_certificate_is_kept_over_a_restart(node: Node) -> None:
     expect_equal(node, link.resolve(), file, "current file")
 
 
+@conformance(
+    id="certificate-key-secret", rules=["SRV-006.7", "SRV-006.3"], needs=[API, STATUS, RESTART]
+)
+async def keys_are_in_their_file_alone(node: Node) -> None:
+    """The key of a certificate is neither in what the kubelet sends, shows or logs, nor in another
+    file of the directory of certificates or the root directory."""
+    sign(node)
+    await node.kubelet.restart(serverTLSBootstrap=True)
+    await has_certificate(node)
+    link = node.kubelet.certificate_file(CURRENT)
+    secret = link.read_text().rpartition("-----BEGIN ")[2].splitlines()[1]
+    expect(node, len(secret) > 30, "a line of the key", len(secret))
+    sent = [str(r.body) for r in node.api.requests("POST", ".", of_users=False)]
+    shown = (await node.kubelet.get("/configz")).text
+    texts = [*sent, shown, *node.kept_log()]
+    expect(node, not any(secret in text for text in texts), "no text that has the key")
+    own = link.resolve()
+    above = (link.parent, node.machine.directory("root"))
+    files = {f.resolve() for top in above for f in top.rglob("*") if f.is_file()}
+    others = [str(f) for f in files - {own} if secret.encode() in f.read_bytes()]
+    expect_equal(node, others, [], "other files that have the key")
+    await node.kubelet.restart()
+    await node.run_for(ASKS_S)
+    shown = (await node.kubelet.get("/configz")).text
+    told = secret in shown or any(secret in line for line in node.kept_log())
+    expect(node, not told, "nothing of the key after a restart, either")
+
+
 def lay_certificate(node: Node, addresses: list[str]) -> None:
     """Let the kubelet find a certificate for serving, of this node and these addresses."""
     from cryptography import x509

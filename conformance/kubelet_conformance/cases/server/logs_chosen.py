@@ -3,9 +3,9 @@
 from fakecri import prints
 from kubelet_conformance.harness import limits
 from kubelet_conformance.harness.expect import expect, expect_equal
-from kubelet_conformance.harness.manifests import MISSING_IMAGE, container, pod
+from kubelet_conformance.harness.manifests import MISSING_IMAGE, container, pod, sidecar
 from kubelet_conformance.harness.node import Node
-from kubelet_conformance.harness.workload import exits, in_turn
+from kubelet_conformance.harness.workload import exits, in_turn, runs
 from kubelet_conformance.registry import Feature, conformance
 
 API, STATUS = Feature.API, Feature.STATUS
@@ -106,3 +106,45 @@ async def ephemeral_containers_have_logs_too(node: Node) -> None:
         expect_equal(node, (answer.status, answer.text), (200, "looked\n"), f"the log when {state}")
     answer = await node.kubelet.get(f"{log_path(node, 'debug')}?previous=true")
     expect_equal(node, answer.status, 400, "status of the previous log")
+
+
+@conformance(
+    id="logs-of-each-kind", rules=["SRV-022.1", "SRV-022.2", "SRV-022.3"], needs=[API, STATUS]
+)
+async def every_kind_of_container_has_its_own_logs(node: Node) -> None:
+    """While an init container works, its log and that of the sidecar before it are shown, and the
+    regular container of the same pod is told to wait. An init container and a sidecar that were
+    started again show what they write now, and what they wrote before."""
+    crashes = exits(1, prints("no luck"), after_s=2.0)
+    first = container("first", in_turn(crashes, exits(0, prints("done"), after_s=12.0)))
+    beside = sidecar("beside", in_turn(exits(1, prints("one"), after_s=8.0), runs(prints("two"))))
+    web = pod("web", container("main", runs(prints("at work"))), init=[beside, first])
+    await node.api.create_pod(web)
+
+    async def log(name: str, query: str = "") -> tuple[int, str]:
+        answer = await node.kubelet.get(log_path(node, name) + query)
+        return answer.status, answer.text
+
+    def restarted(name: str) -> bool:
+        state = node.container("web", name)
+        return bool(state.get("restartCount") == 1 and "running" in state.get("state", {}))
+
+    await node.run_until(
+        lambda: restarted("first"), within_s=4 * limits.START_S, what="first was started again"
+    )
+    await node.run_for(1)
+    expect_equal(node, await log("first"), (200, "done\n"), "the log of first")
+    expect_equal(node, await log("first", "?previous=true"), (200, "no luck\n"), "the one before")
+    waits = 'container "main" in pod "web" is waiting to start: PodInitializing'
+    expect_equal(node, await log("main"), (400, waits), "the log of main")
+    await node.run_until(
+        lambda: restarted("beside") and node.running("web"),
+        within_s=12 + 15 + 4 * limits.START_S,
+        what="beside was started again, and main runs",
+    )
+    await node.run_for(1)
+    texts = {name: await log(name) for name in ("beside", "main", "first")}
+    expected = {"beside": (200, "two\n"), "main": (200, "at work\n"), "first": (200, "done\n")}
+    expect_equal(node, texts, expected, "logs")
+    expect_equal(node, await log("beside", "?previous=true"), (200, "one\n"), "the one before")
+    expect_equal(node, (await log("main", "?previous=true"))[0], 400, "the one before, of main")

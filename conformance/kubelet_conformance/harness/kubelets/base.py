@@ -123,8 +123,9 @@ class Kubelet(Protocol):
     """The kubelet under test. Starting one that runs, or stopping one that does not, is a mistake
     of the harness and raises RuntimeError."""
 
-    async def start(self, config: Mapping[str, Any]) -> None:
-        """Start with that KubeletConfiguration; returns when it runs. Raises KubeletDied."""
+    async def start(self, config: Mapping[str, Any], flags: Sequence[str] = ()) -> None:
+        """Start with that KubeletConfiguration and these flags, `--name=value`; returns when it
+        runs. Raises KubeletDied."""
 
     async def stop(self) -> None:
         """End it as SIGTERM does; returns when it has ended. Containers keep running."""

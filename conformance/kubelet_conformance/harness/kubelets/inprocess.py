@@ -14,6 +14,9 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kubecri.v1 import api_pb2 as cri
+from msgspec import Struct
+
 from fakecri.csi.in_process import InProcessCsi
 from fakecri.deviceplugin import InProcessPlugins
 from fakecri.deviceplugin.registered import InProcessRegistry
@@ -45,7 +48,9 @@ from refkubelet.kubelet import (
     ThisNode,
 )
 from refkubelet.model.objects import to_dict
-from refkubelet.node.facts import node_facts
+from refkubelet.node.facts import NO_LABELS, NodeNameError, node_facts, node_name
+from refkubelet.node.labels import NodeLabelError, node_labels
+from refkubelet.node.versions import UNKNOWN, runtime_version
 from refkubelet.server.access.authentication import NotConfigured
 from refkubelet.server.common.exchange import Answer, ClientCertificate, Request
 from refkubelet.server.port import Port, healthz_port
@@ -60,6 +65,8 @@ _REFUSALS: Final = (
     CertificateError,
     ConfigError,
     ContainerManagerError,
+    NodeLabelError,
+    NodeNameError,
     NotConfigured,
     ThresholdError,
 )
@@ -95,6 +102,15 @@ class World:
     """Where spans go."""
     keeps_log: bool = True
     """Whether what the kubelet logs is kept for the failure of its case."""
+
+
+class _Given(Struct, frozen=True):
+    """What configuration and flags say of the kubelet and its node."""
+
+    config: KubeletConfiguration
+    name: str
+    ips: tuple[str, ...]
+    labels: Mapping[str, str] = NO_LABELS
 
 
 class RuntimeWire:
@@ -144,8 +160,8 @@ class InProcessKubelet:
         self._shown: dict[str, tuple[Any, Any, dict[str, Any]]] = {}
         self._log = OwnLog(world.clock)
 
-    async def start(self, config: Mapping[str, Any]) -> None:
-        """Load the configuration from its file and run. Raises KubeletDied."""
+    async def start(self, config: Mapping[str, Any], flags: Sequence[str] = ()) -> None:
+        """Load the configuration from its file and the flags, and run. Raises KubeletDied."""
         if self._task is not None:
             raise RuntimeError("the kubelet runs already")
         if self._world.keeps_log:
@@ -153,24 +169,52 @@ class InProcessKubelet:
         self._paths.config.write_text(json.dumps(config))
         self._wire = RuntimeWire(self._world.target)
         try:
-            loaded = load_config(self._paths.config)
-            kubelet = Kubelet(loaded, self._deps(loaded))
+            given = self._given(flags)
+            kubelet = Kubelet(given.config, self._deps(given, await self._runtime_version()))
             _ = kubelet.servers.main
         except _REFUSALS as refused:
             raise KubeletDied(f"the kubelet does not start: {refused}") from refused
         self._kubelet = kubelet
         self._task = asyncio.create_task(kubelet.run(), name="kubelet under test")
 
-    def _deps(self, config: KubeletConfiguration) -> KubeletDeps:
+    def _given(self, flags: Sequence[str]) -> _Given:
+        """What the file and the flags say, read as a process reads them. Raises one of
+        `_REFUSALS`."""
+        if not flags:
+            config = load_config(self._paths.config)
+            return _Given(config, self._world.node_name, (HOST_IP,))
+        # Here, not above: few cases have flags, and what a process needs takes long to import.
+        from refkubelet.cli import options_of
+        from refkubelet.daemon import configuration, host_ips
+
+        options = options_of(["run", f"--config={self._paths.config}", *flags])
+        return _Given(
+            configuration(options),
+            node_name(options.hostname_override or self._world.node_name),
+            host_ips(options.node_ip, standalone=False) if options.node_ip else (HOST_IP,),
+            node_labels(options.node_labels),
+        )
+
+    async def _runtime_version(self) -> str:
+        """What a process shakes hands with its runtime for; `Unknown` where it does not answer."""
+        try:
+            told = await self._world.target.call("Version", cri.VersionRequest())
+        except Exception:
+            return UNKNOWN
+        return runtime_version(told.runtime_name, told.runtime_version)
+
+    def _deps(self, given: _Given, runtime: str) -> KubeletDeps:
         """What the kubelet works with. Raises ThresholdError."""
-        world = self._world
+        world, config = self._world, given.config
         self._api = world.connect() if world.connect else None
         facts = node_facts(
             config,
-            world.node_name,
+            given.name,
             world.machine,
             root_dir=str(self._paths.root),
-            node_ip=HOST_IP,
+            node_ips=given.ips,
+            runtime_version=runtime,
+            labels=given.labels,
         )
         return KubeletDeps(
             target=self._wire,
@@ -178,7 +222,7 @@ class InProcessKubelet:
             clock=world.clock,
             rng=world.rng,
             ids=world.ids,
-            node=ThisNode(world.node_name, (HOST_IP,), facts),
+            node=ThisNode(given.name, given.ips, facts),
             directories=Directories(self._paths.root, self._paths.log_links),
             api=self._api,
             network=world.network,

@@ -111,7 +111,7 @@ class ProcessKubelet:
     def _log(self) -> Path:
         return self._paths.base / "kubelet.log"
 
-    async def start(self, config: Mapping[str, Any]) -> None:
+    async def start(self, config: Mapping[str, Any], flags: Sequence[str] = ()) -> None:
         """Start it; returns when healthz and /pods answer and, if it can reach the API server, when
         it has asked there for its pods. Raises KubeletDied, and MachineLacks when this machine
         cannot run one now.
@@ -123,16 +123,16 @@ class ProcessKubelet:
             raise RuntimeError("the kubelet runs already")
         for _ in range(MEETINGS):
             try:
-                await self._start(config)
+                await self._start(config, flags)
             except KubeletDied as died:
                 if MET not in str(died):
                     raise
                 await self.kill()
             else:
                 return
-        await self._start(config)
+        await self._start(config, flags)
 
-    async def _start(self, config: Mapping[str, Any]) -> None:
+    async def _start(self, config: Mapping[str, Any], flags: Sequence[str]) -> None:
         self._read_only_port, healthz, main = PORTS.take(3)
         self._main_port, self._healthz_port = main, healthz
         ports = {
@@ -157,6 +157,7 @@ class ProcessKubelet:
             self._log_begins = log.tell()
             self._process = await asyncio.create_subprocess_exec(
                 *self._command(),
+                *flags,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

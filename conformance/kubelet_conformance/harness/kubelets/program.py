@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
+from ipaddress import IPv6Address
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -37,6 +38,9 @@ where each kills what it does not know (CG-043), and the directories of plug-ins
 A case that looks at cgroups has a group of its own for them (`with_own_cgroups`)."""
 ELSEWHERE: Final = "192.0.2.1"
 """An address that is nobody's: it is kept for documentation (RFC 5737)."""
+IPV6_ADDRESSES: Final = Path("/proc/net/if_inet6")
+GLOBAL: Final = "00"
+"""The scope there of an address that is not of one link only."""
 NO_CHAINS: Final = MappingProxyType({"makeIPTablesUtilChains": False})
 """No kubelet of a case needs chains of its own in this machine's tables of packet filters."""
 CERTIFICATES: Final = "pki"
@@ -116,6 +120,17 @@ def own_address() -> str:
         except OSError:
             return ""
         return str(probe.getsockname()[0])
+
+
+def own_addresses() -> tuple[str, str]:
+    """An IPv4 and an IPv6 address of this machine that others can reach; "" for one that it has
+    not."""
+    try:
+        rows = [line.split() for line in IPV6_ADDRESSES.read_text().splitlines()]
+    except OSError:
+        rows = []
+    reached = (row[0] for row in rows if row[3] == GLOBAL and row[-1] != "lo")
+    return own_address(), next((str(IPv6Address(int(digits, 16))) for digits in reached), "")
 
 
 def external(path: Path, prefix: tuple[str, ...] = (), node_ip: str = "") -> Program:

@@ -23,8 +23,8 @@ class NodeKubelet:
     """The kubelet of the node. It runs when the case begins.
 
     `config` of these methods are fields of KubeletConfiguration by their names in the API
-    (`maxPods=5`). Stopping a kubelet that does not run, or starting one that does, raises
-    RuntimeError.
+    (`maxPods=5`), `flags` are words of the command line (`--max-pods=5`). Stopping a kubelet that
+    does not run, or starting one that does, raises RuntimeError.
     """
 
     def __init__(self, parts: Parts, watch: Watch) -> None:
@@ -39,31 +39,35 @@ class NodeKubelet:
         """Kill the kubelet without warning (SIGKILL); its containers keep running."""
         await self._parts.kubelet.kill()
 
-    async def start(self, **config: Any) -> None:
-        """Start the kubelet again; the fields in `config` hold from now on. Raises KubeletDied."""
+    async def start(self, *flags: str, **config: Any) -> None:
+        """Start the kubelet again; the flags and the fields in `config` hold from now on. Raises
+        KubeletDied."""
         self._parts.config.update(config)
-        await self._parts.kubelet.start(self._parts.config)
+        self._parts.flags += flags
+        await self._parts.kubelet.start(self._parts.config, self._parts.flags)
         self._watch.kubelet_started()
 
-    async def restart(self, **config: Any) -> None:
-        """Stop the kubelet and start it; the fields in `config` hold from now on."""
+    async def restart(self, *flags: str, **config: Any) -> None:
+        """Stop the kubelet and start it; the flags and the fields in `config` hold from now on."""
         await self.stop()
-        await self.start(**config)
+        await self.start(*flags, **config)
 
-    async def refused_start(self, **config: Any) -> str:
-        """Stop the kubelet, start it with fields that it must not accept, and return the last lines
-        of its log. No kubelet runs afterwards, and the fields are forgotten.
+    async def refused_start(self, *flags: str, **config: Any) -> str:
+        """Stop the kubelet, start it with flags and fields that it must not accept, and return the
+        last lines of its log. No kubelet runs afterwards, and they are forgotten.
 
         Raises ExpectationFailed when it runs with them for limits.START_S.
         """
         await self.stop()
         try:
-            await self._parts.kubelet.start({**self._parts.config, **config})
+            given = {**self._parts.config, **config}
+            await self._parts.kubelet.start(given, (*self._parts.flags, *flags))
             await self._watch.run_for(limits.START_S + self._watch.slack_s)
         except KubeletDied as died:
             await self._parts.kubelet.close()
             return str(died).replace('\\"', '"')  # Go quotes errors in its log
-        raise failure(self._watch, f"a kubelet that does not start with {config}", "it runs")
+        given_words = f"{' '.join(flags)} {config or ''}".strip()
+        raise failure(self._watch, f"a kubelet that does not start with {given_words}", "it runs")
 
     @asynccontextmanager
     async def pressure(self, signal: str) -> AsyncIterator[None]:

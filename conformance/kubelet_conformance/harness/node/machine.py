@@ -154,6 +154,10 @@ class NodeMachine:
         files = (file for name in names for file in _files(top / name))
         return {str(file.relative_to(top)): file.read_text() for file in files}
 
+    def addresses(self) -> tuple[str, str]:
+        """An IPv4 and an IPv6 address that the node can have (Feature.TWO_FAMILIES)."""
+        return self._parts.addresses
+
     def host_path(self, name: str) -> Path:
         """A path for a hostPath volume; nothing is there yet."""
         return self._parts.paths.base / name

@@ -103,6 +103,10 @@ class Parts:
     manifests: ManifestUrl | None = None
     """The web server of `staticPodURL`, in cases that need Feature.MANIFEST_URL."""
 
+    flags: tuple[str, ...] = ()
+    """The flags that the case has given its kubelet, beside the harness's own."""
+    addresses: tuple[str, str] = ("192.0.2.1", "fd00::1")
+    """An IPv4 and an IPv6 address that the node can have (Feature.TWO_FAMILIES)."""
     tenant: Tenancy | None = None
     """The tenant that the case is, if it shares its kubelet."""
 

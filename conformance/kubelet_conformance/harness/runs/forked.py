@@ -13,7 +13,6 @@ import multiprocessing  # noqa: TID251  # whole cases run elsewhere, with their 
 import signal
 import warnings
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from multiprocessing.connection import Connection, wait  # noqa: TID251
 from typing import Any
@@ -22,6 +21,7 @@ from kubelet_conformance.harness.runs.case_run import Outcome, Result
 from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.harness.runs.garbage import collect_less
 from kubelet_conformance.registry import Case
+from kubeobjects.structs import replace
 
 RunCase = Callable[[Case, Choice], Result]
 Group = Sequence[tuple[Case, Choice]]

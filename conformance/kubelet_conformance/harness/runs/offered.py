@@ -10,6 +10,7 @@ from typing import Final
 from fakecri.machine.logind_bus import can_serve
 from kubelet_conformance.features import Feature
 from kubelet_conformance.harness.containerd.versions import release_of
+from kubelet_conformance.harness.kubelets.program import own_addresses
 from kubelet_conformance.harness.machines.cgroup_trees import machine_version
 from kubelet_conformance.harness.machines.disks import why_no_disk
 
@@ -49,7 +50,7 @@ def machine_features(*, virtual: bool) -> Features:
         return {
             *(Feature.VIRTUAL_TIME, Feature.NODE_RESOURCES, Feature.SHUTDOWN, Feature.OWN_DISK),
             *(Feature.SPLIT_DISK, Feature.APPARMOR),
-            Feature.MEMORY_NOTIFICATION,
+            *(Feature.MEMORY_NOTIFICATION, Feature.TWO_FAMILIES),
             *(Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2, Feature.SYSTEMD_CGROUPS),
         }
     features = set()
@@ -59,6 +60,8 @@ def machine_features(*, virtual: bool) -> Features:
         features.add(Feature.OWN_DISK)
     if _has_apparmor():
         features.add(Feature.APPARMOR)
+    if all(own_addresses()):
+        features.add(Feature.TWO_FAMILIES)
     version = machine_version()
     if version is not None:
         features |= {Feature.CGROUPS, Feature.CGROUP_V1 if version == 1 else Feature.CGROUP_V2}

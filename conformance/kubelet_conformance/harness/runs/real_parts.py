@@ -10,7 +10,6 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -37,6 +36,7 @@ from kubelet_conformance.harness.kubelets.program import (
     external,
     on_machine,
     own_address,
+    own_addresses,
     with_bus,
     with_own_cgroups,
     with_own_plugins,
@@ -61,6 +61,7 @@ from kubelet_conformance.harness.runtimes.fake import FakeRuntime
 from kubelet_conformance.harness.runtimes.real import RealRuntime
 from kubelet_conformance.harness.sharing.router import CriRouter
 from kubelet_conformance.registry import Case, Feature
+from kubeobjects.structs import replace
 from simclock import Clock, Ids, RealClock, Rng
 from simclock.timewarp import WarpedLoop
 
@@ -135,6 +136,7 @@ class RealEnvironment(Struct, frozen=True):
                 plugins=plugins,
                 registry=registry,
                 manifests=manifests,
+                addresses=own_addresses(),
             )
 
     @asynccontextmanager

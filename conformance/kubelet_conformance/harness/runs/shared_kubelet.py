@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ from kubelet_conformance.harness.sharing.router import CriRouter
 from kubelet_conformance.harness.sharing.runtime_view import TenantRuntime
 from kubelet_conformance.harness.sharing.tenancy import Tenancy, namespace_of
 from kubelet_conformance.registry import Case
+from kubeobjects.structs import replace
 from simclock import Clock
 
 UNHURRIED: Final = {

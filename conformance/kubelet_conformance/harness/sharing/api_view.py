@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any, Final
 
 from fakekubeapi import FakeApi
 from fakekubeapi.errors import StatusError
 from kubelet_conformance.harness.api_server import NAMESPACE, ApiServer
 from kubelet_conformance.harness.sharing.tenancy import Tenancy
+from kubeobjects.structs import replace
 
 OWN_PATH: Final = re.compile(rf"(/api/v1|/apis/[^/]+/[^/]+)/namespaces/{NAMESPACE}/.+")
 KEPT: Final = ("pods", "events", "secrets", "configmaps", "persistentvolumeclaims")

@@ -45,7 +45,7 @@ class TenantKubelet:
         self._tenancy = tenancy
         self._started = False
 
-    async def start(self, config: Mapping[str, Any]) -> None:
+    async def start(self, config: Mapping[str, Any], flags: Sequence[str] = ()) -> None:
         if self._started:
             raise self._tenancy.refuse("another start of the kubelet")
         self._started = True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from kubelet_conformance.harness.kubelets.program import (
     with_own_cgroups,
 )
 from kubelet_conformance.harness.machines.given.machine import GivenMachine
+from kubeobjects.structs import replace
 from simclock import RealClock
 
 

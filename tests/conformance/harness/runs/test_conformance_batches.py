@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from kubelet_conformance.features import Feature
 from kubelet_conformance.harness.runs.batches import OF_THE_NODE, batches, shares
 from kubelet_conformance.registry import Case, Level, load_cases
+from kubeobjects.structs import replace
 
 
 async def _nothing(_: object) -> None:

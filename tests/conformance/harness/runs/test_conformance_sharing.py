@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 import pytest
 
@@ -19,6 +18,7 @@ from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.harness.runs.virtual import run_virtual_case
 from kubelet_conformance.harness.runs.virtual_sharing import run_virtual_group
 from kubelet_conformance.registry import Case, Level, load_cases
+from kubeobjects.structs import replace
 
 Body = Callable[[Node], Awaitable[None]]
 

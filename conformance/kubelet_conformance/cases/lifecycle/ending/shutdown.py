@@ -1,6 +1,8 @@
 """The machine shuts down, and the kubelet stops its pods before that (NODE-060..063, LIFE-229)."""
 
 import json
+import re
+from datetime import datetime
 from typing import Any
 
 from fakecri import stops
@@ -81,7 +83,7 @@ def apart(node: Node, began_s: float, first: str, second: str) -> tuple[float, f
 
 @conformance(
     id="shutdown-order",
-    rules=["NODE-060.2", "NODE-062.3", "NODE-062.4"],
+    rules=["NODE-060.2", "NODE-062.3", "NODE-062.4", "NODE-064.5"],
     needs=[*NEEDS, FAULTS],
     node_config=SIMPLE,
 )
@@ -100,6 +102,12 @@ async def critical_pods_end_after_all_others(node: Node) -> None:
     times = json.loads(node.machine.read_root_file("graceful_node_shutdown_state"))
     noted = times.get("startTime", ""), times.get("endTime", "")
     expect(node, "" < noted[0] < noted[1], "its start and its end in the state file", times)
+    shown = (await node.kubelet.get("/metrics", port="read-only")).text
+    for each, text in zip(("start", "end"), noted, strict=True):
+        name = f"kubelet_graceful_shutdown_{each}_time_seconds"
+        (value,) = re.findall(rf"^{name} (\S+)$", shown, re.M) or ["0"]
+        moment = datetime.fromisoformat(text).timestamp()
+        expect(node, abs(float(value) - moment) < 1, f"{name} as in the file", (value, text))
     gaps = apart(node, began_s, "web", "core")
     expect(node, gaps[0] >= 5.9 and gaps[1] <= 6 + node.slack_s, "core stopped 6 s after web", gaps)
 
@@ -205,7 +213,10 @@ async def a_shutdown_that_gives_too_little_time_is_not_held_up(node: Node) -> No
 
 
 @conformance(
-    id="shutdown-node", rules=["NODE-061", "NODE-022", "LIFE-229"], needs=NEEDS, node_config=SIMPLE
+    id="shutdown-node",
+    rules=["NODE-061", "NODE-022", "NODE-023.6", "LIFE-229"],
+    needs=NEEDS,
+    node_config=SIMPLE,
 )
 async def the_node_is_not_ready_and_takes_no_pods(node: Node) -> None:
     """From the announcement of the shutdown on the node is not ready, and new pods are refused."""
@@ -254,6 +265,20 @@ async def groups_end_from_the_lowest_priority_to_the_highest(node: Node) -> None
     expect_equal(node, given_s, {"low": [3], "ten": [3], "most": [5]}, "timeouts of StopContainer")
     gaps = apart(node, began_s, "low", "most")
     expect(node, gaps[0] >= 2.9 and gaps[1] <= 3 + node.slack_s, "groups stopped 3 s apart", gaps)
+
+
+@conformance(id="shutdown-not-configured", rules=["NODE-060.1", "NODE-061.2"], needs=NEEDS)
+async def without_a_grace_period_nothing_is_held_up(node: Node) -> None:
+    """A kubelet with neither shutdownGracePeriod nor groups of priorities holds no shutdown up,
+    and stops no pod for it; the node stays ready."""
+    await run_all(node, polite("web"))
+    node.machine.shut_down()
+    expect_equal(node, node.machine.holds_up_shutdown, False, "the shutdown is held up")
+    await node.run_for(limits.NODE_STATUS_S)
+    expect_equal(node, node.count("StopContainer"), 0, "stops")
+    expect_equal(node, node.events("Shutdown"), [], "events Shutdown")
+    ready = node.api.node_condition("Ready")
+    expect(node, "shutting" not in ready.get("message", ""), "nothing about a shutdown", ready)
 
 
 @conformance(id="shutdown-waits-not", rules=["NODE-062"], needs=NEEDS, node_config=SIMPLE)

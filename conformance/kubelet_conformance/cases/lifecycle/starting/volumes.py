@@ -38,7 +38,7 @@ async def a_finished_pod_keeps_no_empty_dir(node: Node) -> None:
     )
 
 
-@conformance(id="volume-kept-by-restarts", rules=["LIFE-073"], needs=[Feature.STATUS])
+@conformance(id="volume-kept-by-restarts", rules=["LIFE-073", "NODE-203.4"], needs=[Feature.STATUS])
 async def an_empty_dir_outlives_its_containers(node: Node) -> None:
     """A file in an emptyDir is still there when the container is restarted."""
     work = in_turn(exits(1, after_s=3), runs())
@@ -68,7 +68,9 @@ async def a_part_of_a_volume_is_made_with_its_mode(node: Node) -> None:
     expect_equal(node, stat.S_IMODE(place.stat().st_mode), 0o777, "mode of the mounted directory")
 
 
-@conformance(id="sub-path-link-out", rules=["NODE-211", "LIFE-131"], needs=[Feature.STATUS])
+@conformance(
+    id="sub-path-link-out", rules=["NODE-211.2", "NODE-211.3", "LIFE-131"], needs=[Feature.STATUS]
+)
 async def a_sub_path_never_leads_out_of_its_volume(node: Node) -> None:
     """When a container replaces the part of the volume that it is given by a link to the node's
     files, its next start fails, and the message does not reveal those files."""

@@ -166,3 +166,14 @@ async def a_source_without_a_selector_selects_nothing(node: Node) -> None:
     message = await wait_failed(node, "late")
     words = "combination of signerName and labelSelector matched zero ClusterTrustBundles"
     expect(node, words in message, words, message)
+
+
+@conformance(id="trust-bundle-gate-off", rules=["NODE-213.3"], needs=NEEDS, since="1.33")
+async def without_the_gate_no_bundle_is_read(node: Node) -> None:
+    """Where the gate ClusterTrustBundleProjection is off, a pod with a trust bundle waits, and an
+    event says why; nothing is asked of the API server."""
+    await node.api.create_pod(with_volume("web", trusting({"name": "one", "path": "one"})))
+    message = await wait_failed(node, "web")
+    words = "ClusterTrustBundle projection is not supported in static kubelet mode"
+    expect(node, words in message, words, message)
+    expect_equal(node, len(node.api.requests("GET", f"{BUNDLES}")), 0, "requests for bundles")

@@ -36,6 +36,8 @@ MAX_VALUES: Final = 1_000_000
 """How many values a body in YAML may have once its aliases are replaced."""
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _IN_YAML: Final = frozenset((YAML, APPLY_PATCH))
+SCALARS: Final = frozenset((str, int, float, bool, type(None)))
+"""The classes of values that need no copy."""
 _INT64: Final = range(-(1 << 63), 1 << 63)
 _LARGE_NUMBER: Final = re.compile(rb"[0-9]{19}|[0-9][eE]\+?[0-9]{3}")
 """What is in the text of every number that 64 bits cannot hold: many digits or a long exponent."""
@@ -167,9 +169,9 @@ def _small(value: Any) -> Any:
 def copy_json(value: Any) -> Any:
     """A deep copy of a JSON value."""
     if isinstance(value, dict):
-        return {key: copy_json(item) for key, item in value.items()}
+        return {k: v if v.__class__ in SCALARS else copy_json(v) for k, v in value.items()}
     if isinstance(value, list):
-        return [copy_json(item) for item in value]
+        return [v if v.__class__ in SCALARS else copy_json(v) for v in value]
     return value
 
 

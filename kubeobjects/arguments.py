@@ -51,10 +51,19 @@ def tells_arguments(*also: str) -> Callable[[F], F]:
     return told
 
 
+def called_often(function: F) -> F:
+    """The method, which `arguments_told` leaves as it is: parts of the project call it all the
+    time, and the check would cost as much as what it does."""
+    function.called_often = True  # type: ignore[attr-defined]
+    return function
+
+
 def arguments_told(kind: C) -> C:
     """The class, whose constructor and public methods tell of arguments that they do not have."""
     for name, function in list(vars(kind).items()):
         if not isfunction(function) or (name.startswith("_") and name != "__init__"):
+            continue
+        if hasattr(function, "called_often"):
             continue
         if len(_parameters(function)) > 1 and not _code(function).co_flags & CO_VARKEYWORDS:
             setattr(kind, name, tells_arguments()(function))

@@ -123,7 +123,8 @@ class Guard:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         if error is None:
-            self._complaints.over(self._key or self._what)
+            if self._complaints._troubles:  # else nothing is over
+                self._complaints.over(self._key or self._what)
         elif isinstance(error, Exception):
             self._complaints.failed(self._what, error, *self._expected, key=self._key)
             return True

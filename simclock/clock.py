@@ -44,6 +44,11 @@ class Clock(ABC):
         Linux); only the clock of `timewarp` makes use of it."""
         await asyncio.sleep(max(0.0, duration_s))
 
+    def wait_alone(self, until_s: float) -> bool:
+        """Let the time until monotonic `until_s` pass at once, if nothing else happens up to then.
+        False: nothing was done, as always where time is real."""
+        return False
+
     def happened(self) -> int | None:
         """A number that stays the same while nothing runs but the caller, however long it sleeps
         meanwhile. None: this clock cannot tell."""

@@ -66,22 +66,6 @@ class _TimerHandle(asyncio.TimerHandle):
             timer._callback = timer._args = None
 
 
-def _filled(
-    handle: Any,
-    callback: Callable[..., object],
-    args: tuple[Any, ...],
-    loop: asyncio.AbstractEventLoop,
-    context: Context | None,
-) -> Any:
-    """The handle, made without calling its constructors: handles are a large part of a run, and
-    this is faster. In debug mode the constructors are called, as they note where it was made."""
-    handle._context = copy_context() if context is None else context
-    handle._loop, handle._callback, handle._args = loop, callback, args
-    handle._cancelled = False
-    handle._repr = handle._source_traceback = None
-    return handle
-
-
 class VirtualLoop(asyncio.SelectorEventLoop):
     """The virtual-time loop. Time starts at 0 s; its `clock` starts at `start`, an aware datetime.
 
@@ -154,7 +138,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if self._debug:  # type: ignore[attr-defined]
             timer = asyncio.TimerHandle(when, callback, args, self, context)
         else:
-            timer = _filled(_TimerHandle.__new__(_TimerHandle), callback, args, self, context)
+            timer = _TimerHandle.__new__(_TimerHandle)  # as in `call_soon`
+            timer._context = copy_context() if context is None else context
+            timer._loop, timer._callback, timer._args = self, callback, args
+            timer._cancelled = False
+            timer._repr = timer._source_traceback = None
             timer._when = when
         timer._scheduled = True  # its cancel() then tells us
         heapq.heappush(self._timers, (when, next(self._timer_numbers), timer))
@@ -168,10 +156,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     ) -> asyncio.Handle:
         if self._closed or self._debug:  # type: ignore[attr-defined]
             return super().call_soon(callback, *args, context=context)
-        handle: asyncio.Handle
-        handle = _filled(asyncio.Handle.__new__(asyncio.Handle), callback, args, self, context)
+        # Made without calling its constructor: handles are a large part of a run, and this is
+        # faster. In debug mode the constructor is called, as it notes where the handle was made.
+        handle: Any = asyncio.Handle.__new__(asyncio.Handle)
+        handle._context = copy_context() if context is None else context
+        handle._loop, handle._callback, handle._args = self, callback, args
+        handle._cancelled = False
+        handle._repr = handle._source_traceback = None
         self._runnable.append(handle)
-        return handle
+        return handle  # type: ignore[no-any-return]
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
         """Called by asyncio when a timer is cancelled. A cancelled timer stays in the heap until
@@ -204,9 +197,25 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if self.shuffle is not None and len(ready) > 1:
             self._shuffle_ready(ready, self.shuffle)
         for _ in range(len(ready)):
-            handle = ready.popleft()
-            if not handle._cancelled:
-                handle._run()
+            handle: Any = ready.popleft()
+            if handle._cancelled:
+                continue
+            try:  # as `handle._run` does, in one step less
+                handle._context.run(handle._callback, *handle._args)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                self._callback_failed(handle, error)
+
+    def _callback_failed(self, handle: Any, error: BaseException) -> None:
+        told = {
+            "message": f"Exception in callback {handle!r}",
+            "exception": error,
+            "handle": handle,
+        }
+        if handle._source_traceback:
+            told["source_traceback"] = handle._source_traceback
+        self.call_exception_handler(told)
 
     def _make_due_timers_ready(self, ready: deque[asyncio.Handle]) -> None:
         timers = self._timers
@@ -218,11 +227,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             else:
                 ready.append(timer)
 
-    def sleep_alone(self, duration_s: float) -> bool:
-        """Let the running task sleep on the spot if nobody can tell the difference: nothing is
-        runnable or readable, and no timer is due up to the end. Then the clock moves as it would in
-        a pass, which a sleep through timer and future takes two of. False: nothing was done."""
-        when = self._virtual_s + duration_s
+    def wait_alone(self, when: float) -> bool:
+        """Let the running task wait for that time on the spot if nobody can tell the difference:
+        nothing is runnable or readable, and no timer is due up to then. Then the clock moves as it
+        would in a pass, which a wait for timer and future takes two of. False: nothing was done."""
         if self._runnable or not self._is_ahead(when):
             return False
         timers = self._timers
@@ -309,8 +317,11 @@ class _LoopsOwnClock(VirtualClock):
         self._loop = loop
 
     async def sleep(self, duration_s: float, *, slack_s: float = 0.0) -> None:
-        if not self._loop.sleep_alone(duration_s):
+        if not self._loop.wait_alone(self._loop.time() + duration_s):
             await asyncio.sleep(max(0.0, duration_s))
+
+    def wait_alone(self, until_s: float) -> bool:
+        return self._loop.wait_alone(until_s)
 
     def happened(self) -> int:
         return self._loop.passes
@@ -323,7 +334,7 @@ async def sleep(duration_s: float) -> None:
     >>> run_virtual(lambda: sleep(3600))
     """
     loop = asyncio.get_running_loop()
-    if not (isinstance(loop, VirtualLoop) and loop.sleep_alone(duration_s)):
+    if not (isinstance(loop, VirtualLoop) and loop.wait_alone(loop.time() + duration_s)):
         await asyncio.sleep(duration_s)
 
 

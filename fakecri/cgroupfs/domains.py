@@ -29,7 +29,8 @@ def is_thread_root(cgroup: Cgroup) -> bool:
     controllers beside tasks."""
     if cgroup.threaded:
         return False
-    if any(child.threaded for child in cgroup.children.values()):
+    below = cgroup.children.values() if cgroup.hierarchy.has_threaded else ()
+    if any(child.threaded for child in below):
         return True
     threaded = len(cgroup.enabled) > len(_domain_controllers(cgroup, cgroup.enabled))
     return _has_tasks(cgroup) and threaded
@@ -83,7 +84,7 @@ def make_threaded(cgroup: Cgroup) -> None:
         or not can_be_thread_root(domain)
     ):
         raise refuse(errno.EOPNOTSUPP)
-    cgroup.threaded = True
+    cgroup.threaded = cgroup.hierarchy.has_threaded = True
 
 
 def need_room_for_processes(cgroup: Cgroup) -> None:

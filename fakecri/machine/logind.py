@@ -44,7 +44,7 @@ class Signals(AsyncIterator[bool]):
         return await self.unheard.get()
 
 
-class FakeLogind(Struct, eq=False):
+class FakeLogind(Struct, eq=False, dict=True):
     """The part of logind that delays shutdowns. `delay_s`: its InhibitDelayMaxSec. A client may
     change it, unless logind is `stubborn`; `asked_s` has what clients asked for. `locks`: those
     that are held."""

@@ -6,10 +6,10 @@ Messages are kept as bytes and parsed at the first look.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import Any
 
 from google.protobuf.message import Message
+from msgspec import Struct
 
 from fakecri.behaviors.matching import Subject
 from fakecri.recording.plain import plain
@@ -18,8 +18,7 @@ DISTURBED: ContextVar[list[str] | None] = ContextVar("DISTURBED", default=None)
 """A list that `CallLog` puts here; fault rules of a proxy add the methods that they acted on."""
 
 
-@dataclass(slots=True, eq=False)
-class Kept:
+class Kept(Struct, eq=False):
     """A message as bytes; parsed when it is first looked at."""
 
     kind: type[Message]
@@ -32,8 +31,7 @@ class Kept:
         return self.parsed
 
 
-@dataclass(slots=True, eq=False)
-class Question(Kept):
+class Question(Kept, eq=False):
     """A request, shared by all calls with an equal one; equal answers in a row share their bytes,
     too.
 
@@ -46,8 +44,7 @@ class Question(Kept):
     answer: Kept | None = None
 
 
-@dataclass(slots=True, eq=False)
-class Call:
+class Call(Struct, eq=False):
     """One call that the runtime got."""
 
     seq: int
@@ -62,7 +59,7 @@ class Call:
     """The caller's time limit at arrival, in seconds; None: none."""
     shown_s: float
     """`started_s` as texts have it: since the recorder was made."""
-    _question: Question = field(repr=False)
+    _question: Question
     ended_s: float | None = None
     """When it was answered, on the same clock; None: it still runs."""
     error: tuple[str, str] | None = None
@@ -71,7 +68,7 @@ class Call:
     """How many messages a stream has sent."""
     disturbed: bool = False
     """A rule of a proxy acted on it: its outcome is not the runtime's own."""
-    _response: Kept | None = field(repr=False, default=None)
+    _response: Kept | None = None
 
     @property
     def request(self) -> Any:

@@ -8,11 +8,11 @@ which nobody asks cost nothing.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from itertools import islice
 
 from fakecri.recording.call import Call
 from fakecri.recording.questions import Query
+from fakecri.recording.subjects import ABOUT_ALL
 
 
 class CallIndex:
@@ -30,8 +30,9 @@ class CallIndex:
         self._newest_s = float("-inf")
         self._in_order = True  # of their times; a clock may begin anew
 
-    def candidates(self, wanted: Query) -> Iterable[Call]:
-        """The calls that may fit, in order of arrival: all that fit are among them."""
+    def candidates(self, wanted: Query) -> list[Call]:
+        """The calls that may fit, in order of arrival: all that fit are among them, and all are of
+        the wanted method."""
         self._catch_up()
         choices: list[deque[Call] | list[Call]] = [self._calls]
         if wanted.method is not None:
@@ -39,15 +40,20 @@ class CallIndex:
         field, name = wanted.match.handle
         if field == "pod":
             choices.append(self._by_pod.get(name, []))
-        fewest = min(choices, key=len)
-        since_s = wanted.since_s if self._in_order else float("-inf")
+        found = self._newest(min(choices, key=len), wanted.since_s)
+        return [call for call in found if wanted.method in (None, call.method)]
+
+    def _newest(self, calls: deque[Call] | list[Call], since_s: float) -> list[Call]:
+        """Those of these calls that are neither forgotten nor from before that time."""
+        since_s = since_s if self._in_order else float("-inf")
         oldest = self._calls[0].seq if self._calls else 0
+        if calls and calls[0].started_s >= since_s and calls[0].seq >= oldest:
+            return list(calls)
         found = []
-        for call in reversed(fewest):
+        for call in reversed(calls):
             if call.started_s < since_s or call.seq < oldest:
                 break
-            if wanted.method in (None, call.method):
-                found.append(call)
+            found.append(call)
         found.reverse()
         return found
 
@@ -61,11 +67,15 @@ class CallIndex:
             self._begin_anew()
         newest = self._calls[-1].seq
         new = list(islice(reversed(self._calls), newest - self._last))
+        newest_s = self._newest_s
         for call in reversed(new):
             self._by_method.setdefault(call.method, []).append(call)
-            for name in {call.subject.pod, call.subject.uid}:
-                self._by_pod.setdefault(name, []).append(call)
-            self._in_order = self._in_order and call.started_s >= self._newest_s
-            self._newest_s = call.started_s
+            if call.subject is not ABOUT_ALL:  # as that of most calls is
+                for name in {call.subject.pod, call.subject.uid}:
+                    self._by_pod.setdefault(name, []).append(call)
+            if call.started_s < newest_s:
+                self._in_order = False
+            newest_s = call.started_s
+        self._newest_s = newest_s
         self._last = newest
         self._indexed += len(new)

@@ -27,6 +27,12 @@ class Query(Struct, frozen=True):
     where: Callable[[Call], bool] | None = None
     until_s: float = float("inf")
 
+    @property
+    def of_any(self) -> bool:
+        """Whether all calls of the method fit."""
+        of_all_times = self.since_s == float("-inf") and self.until_s == float("inf")
+        return of_all_times and self.where is None and self.match == ANYTHING
+
     def differences(self, call: Call) -> list[str]:
         """What keeps `call` from fitting, as texts; an empty list: it fits."""
         differences = self.match.differences(call.subject)

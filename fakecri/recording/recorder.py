@@ -28,7 +28,7 @@ from fakecri.recording.questions import (
     query_of_step,
 )
 from fakecri.recording.subjects import ABOUT_ALL, NAMING_CALLS, SubjectBook, named_by
-from kubeobjects.arguments import arguments_told, tells_arguments
+from kubeobjects.arguments import arguments_told, called_often, tells_arguments
 
 DEFAULT_CAPACITY: Final = 100_000
 MASK: Final = "***"
@@ -63,9 +63,10 @@ class Recorder:
         """When the recorder was made, on the clock of its calls."""
         return self._t0_s
 
+    @called_often
     def begin(self, method: str, request: Message, now_s: float, deadline_s: float | None) -> Call:
         """Record that a call has arrived; `finish` records its end."""
-        self._seq += 1
+        self._seq = seq = self._seq + 1
         self.totals[method] += 1
         if now_s < self._t0_s:
             self._t0_s = 0.0
@@ -77,15 +78,7 @@ class Recorder:
             if subject is ABOUT_ALL:
                 question.subject = subject
         shown_s = now_s - self._t0_s
-        call = Call(
-            seq=self._seq,
-            method=method,
-            subject=subject,
-            started_s=now_s,
-            deadline_s=deadline_s,
-            shown_s=shown_s,
-            _question=question,
-        )
+        call = Call(seq, method, subject, now_s, deadline_s, shown_s, question)
         self._calls.append(call)
         return call
 
@@ -102,6 +95,7 @@ class Recorder:
         self._questions[method, data] = question
         return question
 
+    @called_often
     def finish(
         self,
         call: Call,
@@ -124,6 +118,7 @@ class Recorder:
             question.answer = Kept(type(response), data)
         call._response = question.answer
 
+    @called_often
     def finish_bytes(self, call: Call, ended_s: float, kind: type[Message], data: bytes) -> None:
         """Record that a call has ended with a response of type `kind`, given as bytes."""
         question = call._question
@@ -145,7 +140,7 @@ class Recorder:
     def select(self, wanted: Query) -> list[Call]:
         """The calls that fit, in order of arrival."""
         calls = self._index.candidates(wanted)
-        return [call for call in calls if not wanted.differences(call)]
+        return calls if wanted.of_any else [c for c in calls if not wanted.differences(c)]
 
     def last(self, number: int = _SHOWN_CALLS) -> list[Call]:
         """The last calls, so many at most, in order of arrival."""

@@ -28,7 +28,7 @@ from fakecri.rules.on import On
 from fakecri.rules.on_base import Calls, Programmable
 from fakecri.rules.stream_faults import OpenStream, StreamEnded, StreamFaults
 from fakecri.rules.under_way import CallsUnderWay
-from kubeobjects.arguments import arguments_told
+from kubeobjects.arguments import arguments_told, called_often
 from simclock import Clock, Delay, Latency, sleep
 from simclock.latency import NO_DELAY
 
@@ -122,6 +122,7 @@ class Instrumented(Asked):
         responses."""
         return self._answerer.in_bytes
 
+    @called_often
     async def call_bytes(
         self, method: str, request: Any, *, timeout_s: float | None = None
     ) -> bytes:
@@ -130,18 +131,18 @@ class Instrumented(Asked):
         Where the fake can tell that an answer has not changed since the last call, the bytes are
         the very same object, and the caller need not look at them again.
         """
-        kind = self._answerer.in_bytes.get(method)
+        answerer, faults = self._answerer, self.faults
+        kind = answerer.in_bytes.get(method)
         fits = type(request) is REQUEST_TYPES.get(method)
-        disturbed = self.faults.rules and self.faults.concern(method)
-        if kind is None or not fits or disturbed:
+        if kind is None or not fits or (faults.rules and faults.concern(method)):
             answer: Message = await self.call(method, request, timeout_s=timeout_s)
             return answer.SerializeToString()
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
-        work = partial(self._answerer.call_bytes, method, request, timeout_s)
         try:
             if self._latency is None:
-                data = await work()
+                data = await answerer.call_bytes(method, request, timeout_s)
             else:
+                work = partial(answerer.call_bytes, method, request, timeout_s)
                 delayed = partial(self._delayed, call, work)
                 data = await self._under_way.answer(delayed, timeout_s)
         except TimeoutError:

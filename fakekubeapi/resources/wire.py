@@ -15,7 +15,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
-from fakekubeapi.bodies import copy_json
+from fakekubeapi.bodies import SCALARS, copy_json
 from kubeobjects.quantity import QuantityError, from_json
 from kubeobjects.schema.messages import TYPE_META, Field, Message, Shape
 
@@ -46,11 +46,15 @@ class _Plan:
 
     def written(self, value: dict[str, Any]) -> dict[str, Any]:
         result: dict[str, Any] = {}
+        converts = self._converts
         for key, item in value.items():
-            convert = self._converts.get(key)
-            if convert is None or item is None:
+            if item is None or key not in converts:
                 continue
-            converted = convert(item)
+            convert = converts[key]
+            if convert is copy_json and item.__class__ in SCALARS:
+                converted = item  # as most fields are
+            else:
+                converted = convert(item)
             if converted or key in self._kept:
                 result[key] = converted
         for key, zero in self._filled.items():
@@ -72,6 +76,8 @@ def _zero(owner: Message, field: Field) -> Any:
 def _convert(owner: Message, field: Field) -> Convert:
     """How a value of the field is written that is not null."""
     convert = _convert_one(owner.of(field), field)
+    if field.shape is Shape.LIST and convert is copy_json:
+        return copy_json
     if field.shape is Shape.LIST:
         return lambda value: [convert(item) for item in value] if isinstance(value, list) else value
     if field.shape is Shape.MAP:
@@ -87,12 +93,8 @@ def _convert(owner: Message, field: Field) -> Convert:
 def _convert_one(inner: Message | None, field: Field) -> Convert:
     """The same, of a single value of a list or map."""
     if inner is None:
-        return _SCALARS.get(field.type, _same)
+        return _SCALARS.get(field.type, copy_json)
     return lambda item: _plan(inner).written(item) if isinstance(item, dict) else item
-
-
-def _same(value: Any) -> Any:
-    return copy_json(value)
 
 
 def _text(value: Any) -> Any:

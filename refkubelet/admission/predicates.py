@@ -8,9 +8,9 @@ Upstream: pkg/kubelet/lifecycle/predicate.go.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from refkubelet.admission.admit_handler import (
     UNEXPECTED,
@@ -28,12 +28,31 @@ from refkubelet.admission.node_fit import (
 )
 from refkubelet.admission.resource_fit import shortages
 from refkubelet.model.objects import Pod
+from refkubelet.model.resources import requests_in_use
 
 Failures = tuple[Refusal, ...]
 
 
 class RecoveryError(Exception):
     """Other pods could not be ended to make room; the text says why."""
+
+
+class InUse:
+    """What pods occupy (`requests_in_use`). It is worked out once for each pod as it is: many pods
+    are asked for again and again while one after another is admitted."""
+
+    def __init__(self, *, pod_level_resizes: bool = True) -> None:
+        self._pod_level_resizes = pod_level_resizes
+        self._known: dict[int, tuple[Pod, dict[str, int]]] = {}  # by identity; values never change
+
+    def of(self, pods: Sequence[Pod]) -> list[dict[str, int]]:
+        """`requests_in_use` of each."""
+        known = self._known
+        self._known = {id(pod): known.get(id(pod)) or self._look(pod) for pod in pods}
+        return [self._known[id(pod)][1] for pod in pods]
+
+    def _look(self, pod: Pod) -> tuple[Pod, dict[str, int]]:
+        return pod, requests_in_use(pod, pod_level_resizes=self._pod_level_resizes)
 
 
 class PredicateDeps(Struct, frozen=True):
@@ -47,8 +66,8 @@ class PredicateDeps(Struct, frozen=True):
     """The node as the API server has it now; None if that does not answer."""
     make_room: Callable[[Pod, Failures], Awaitable[Failures]] | None = None
     """Ends other pods and gives back the failures that remain; raises `RecoveryError`."""
-    pod_level_resizes: bool = True
-    """Whether pod-level resources can be resized (CG-061)."""
+    in_use: InUse = field(default_factory=InUse)
+    """What the other pods occupy."""
 
 
 def predicates(deps: PredicateDeps) -> AdmitHandler:
@@ -68,7 +87,7 @@ def predicates(deps: PredicateDeps) -> AdmitHandler:
 def misfits(asked: PodAdmitAttributes, view: NodeView, deps: PredicateDeps) -> Failures:
     """All that does not fit: resources first, then the node."""
     pod, other_pods = asked.pod, asked.others
-    lacks = shortages(pod, other_pods, deps.allocatable(), pod_level_resizes=deps.pod_level_resizes)
+    lacks = shortages(pod, other_pods, deps.allocatable(), deps.in_use.of)
     return (*lacks, *mismatches(pod, other_pods, view))
 
 

@@ -5,7 +5,7 @@ Upstream: pkg/kubelet/lifecycle/predicate.go; scheduler noderesources: fitsReque
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -47,27 +47,29 @@ class Shortage(Struct, frozen=True):
         )
 
 
+def _requests(pods: Sequence[Pod]) -> Sequence[Mapping[str, int]]:
+    return [requests_in_use(pod) for pod in pods]
+
+
 def shortages(
     pod: Pod,
     others: Sequence[Pod],
     allocatable: Mapping[str, int],
-    *,
-    pod_level_resizes: bool = True,
+    in_use: Callable[[Sequence[Pod]], Sequence[Mapping[str, int]]] = _requests,
 ) -> tuple[Shortage, ...]:
     """Everything the pod lacks on a node with these amounts (resource -> nano units).
 
     First the number of pods, then cpu, memory and storage, then the rest by name. Resources that
-    `allocatable` does not have are not checked, except for huge pages. `others` also take what
-    their statuses show until a resize to less has happened (CG-061); `pod_level_resizes`: as in
-    `requests_in_use`.
+    `allocatable` does not have are not checked, except for huge pages. `in_use`: what each of
+    `others` occupies (`requests_in_use`), which counts until a resize to less has happened
+    (CG-061).
     """
     lacks: list[Shortage] = []
     if PODS in allocatable and (len(others) + 1) * NANO > allocatable[PODS]:
         lacks.append(Shortage(PODS, 1, len(others), allocatable[PODS] // NANO))
     requested = {name: amount for name, amount in pod_requests(pod).items() if amount > 0}
     looked_at = [name for name in (*NATIVE, *_scalars(requested)) if name in requested]
-    counted = others if looked_at else ()
-    used = [requests_in_use(other, pod_level_resizes=pod_level_resizes) for other in counted]
+    used = in_use(others) if looked_at else ()
     for name in looked_at:
         if name not in allocatable and not name.startswith(HUGE_PAGES):
             continue

@@ -7,12 +7,13 @@ Upstream: pkg/kubelet/allocation/state/checkpoint.go, pkg/kubelet/checkpointmana
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
 from lightkube.models.core_v1 import ResourceRequirements
 
+from kubeobjects.golang.fnv import fnv1a_32
 from kubeobjects.golang.json import go_json
 from refkubelet.allocation.messages import resources_json
 from refkubelet.allocation.resources import PodResources, canonical_resources
@@ -23,20 +24,19 @@ GO_TYPE: Final = "string"  # of the data, whose checksum covers its Go dump
 
 def encode(entries: Mapping[str, PodResources]) -> str:
     """The text of a file with the resources of these pods, by UID."""
-    return whole(data_of({uid: pod_text(pod, texts_of(pod)) for uid, pod in entries.items()}))
+    return whole(data_of({uid: pod_text(uid, pod, texts_of(pod)) for uid, pod in entries.items()}))
 
 
-def whole(data: str) -> str:
-    """The text of a file with `data` and its checksum."""
-    return go_json({"data": data, "checksum": checksum(GO_TYPE, data)})
+def whole(data: str, hash_of: Callable[[bytes], int] = fnv1a_32) -> str:
+    """The text of a file with `data` and its checksum (`hash_of`: as in `checksum`)."""
+    return go_json({"data": data, "checksum": checksum(GO_TYPE, data, hash_of)})
 
 
 def data_of(texts: Mapping[str, str]) -> str:
     """The data, which the checksum covers, from the `pod_text` of each pod by UID."""
     if not texts:
         return "{}"
-    entries = (f"{go_json(uid)}:{texts[uid]}" for uid in sorted(texts))
-    return '{"entries":{' + ",".join(entries) + "}}"
+    return '{"entries":{' + ",".join(map(texts.__getitem__, sorted(texts))) + "}}"
 
 
 def texts_of(pod: PodResources) -> dict[str, str]:
@@ -49,12 +49,13 @@ def container_text(name: str, resources: ResourceRequirements) -> str:
     return f"{go_json(name)}:{go_json(resources_json(resources))}"
 
 
-def pod_text(pod: PodResources, texts: Mapping[str, str]) -> str:
-    """The resources of one pod as JSON, from the `container_text` of each of its containers: a pod
-    may have thousands, and each that starts changes its own only."""
+def pod_text(pod_uid: str, pod: PodResources, texts: Mapping[str, str]) -> str:
+    """The resources of one pod as JSON, with its UID, from the `container_text` of each of its
+    containers: a pod may have thousands, and each that starts changes its own only."""
     own = resources_json(pod.pod_level) if pod.pod_level is not None else None
     containers = ",".join(map(texts.__getitem__, sorted(texts)))
-    return f'{{"ContainerResources":{{{containers}}},"PodLevelResources":{go_json(own)}}}'
+    resources = f'{{"ContainerResources":{{{containers}}},"PodLevelResources":{go_json(own)}}}'
+    return f"{go_json(pod_uid)}:{resources}"
 
 
 def decode(text: str) -> dict[str, PodResources]:

@@ -16,6 +16,7 @@ from typing import Final
 
 from lightkube.models.core_v1 import ResourceRequirements
 
+from kubeobjects.golang.fnv import Fnv32
 from kubeobjects.structs import replace
 from refkubelet.allocation.checkpoint import (
     container_text,
@@ -55,6 +56,7 @@ class ResourceState:
         self._containers = {pod_uid: texts_of(pod) for pod_uid, pod in self._pods.items()}
         """The texts of containers, by pod UID and name."""
         self._texts: dict[str, str] = {}  # of pods, by UID; none of those that have changed
+        self._hash = Fnv32()
         self._written = self._data()
         self._outdated = False  # the file lacks a change
         self.version = 0
@@ -169,7 +171,7 @@ class ResourceState:
     def _data(self) -> str:
         for pod_uid, pod in self._pods.items():
             if pod_uid not in self._texts:
-                self._texts[pod_uid] = pod_text(pod, self._containers[pod_uid])
+                self._texts[pod_uid] = pod_text(pod_uid, pod, self._containers[pod_uid])
         return data_of(self._texts)
 
     def save(self) -> None:
@@ -178,7 +180,8 @@ class ResourceState:
             return
         data = self._data()
         if data != self._written:
-            write_whole(self._path, whole(data).encode(), directory_mode=DIRECTORY_MODE)
+            text = whole(data, self._hash.of)
+            write_whole(self._path, text.encode(), directory_mode=DIRECTORY_MODE)
         self._written = data
         self._outdated = False
 

@@ -5,9 +5,6 @@ Upstream: staging/src/k8s.io/client-go/rest/request.go; component-base/metrics: 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -17,20 +14,25 @@ from simclock import Clock
 NO_ANSWER: Final = "<error>"
 
 
-@dataclass(slots=True)
 class Counted:
-    """One request; `code`: the HTTP status of its answer, once it is there."""
+    """One request, while its block lasts; `code`: the HTTP status of its answer, once it is
+    there."""
 
-    code: str = NO_ANSWER
+    code = NO_ANSWER
+
+    def __enter__(self) -> Counted:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is counted."""
 
 
 class NotCounted:
     """Requests that are nobody's metrics."""
 
-    @asynccontextmanager
-    async def of(self, method: str) -> AsyncIterator[Counted]:
+    def of(self, method: str) -> Counted:
         """One request."""
-        yield Counted()
+        return Counted()
 
 
 class Requests(NotCounted):
@@ -41,15 +43,22 @@ class Requests(NotCounted):
         self._metrics = metrics
         self._clock = clock
 
-    @asynccontextmanager
-    async def of(self, method: str) -> AsyncIterator[Counted]:
-        """Around one request: counts it by `Counted.code`, and how long the block took."""
-        counted = Counted()
-        with self._metrics.duration.timed(self._clock, method, self._host):
-            try:
-                yield counted
-            finally:
-                self._metrics.total.inc(counted.code, method, self._host)
+    def of(self, method: str) -> Counted:
+        """For a block around one request: counts it by `Counted.code`, and how long it took."""
+        return _Timed(method, self._host, self._metrics, self._clock)
+
+
+class _Timed(Counted):
+    def __init__(self, method: str, host: str, metrics: RequestMetrics, clock: Clock) -> None:
+        self._labels = (method, host)
+        self._metrics = metrics
+        self._clock = clock
+        self._began_s = clock.monotonic_s()
+
+    def __exit__(self, *error: object) -> None:
+        self._metrics.total.inc(self.code, *self._labels)
+        took_s = self._clock.monotonic_s() - self._began_s
+        self._metrics.duration.observe(took_s, *self._labels)
 
 
 NOT_COUNTED: Final = NotCounted()

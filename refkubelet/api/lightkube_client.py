@@ -214,10 +214,11 @@ class LightkubeApiClient:
             content = json.dumps(body).encode()
             content_type = STRATEGIC_MERGE if method == "PATCH" else "application/json"
         try:
-            async with self._counted.of(method) as counted, asyncio.timeout(REQUEST_TIMEOUT_S):
-                status, answer = await self.wire.request(
-                    method, path, params=params, content=content, content_type=content_type
-                )
+            with self._counted.of(method) as counted:
+                async with asyncio.timeout(REQUEST_TIMEOUT_S):
+                    status, answer = await self.wire.request(
+                        method, path, params=params, content=content, content_type=content_type
+                    )
                 counted.code = str(status)
         except TimeoutError:
             message = f"{method} {self.server}{path}: no answer within {REQUEST_TIMEOUT_S:g} s"
@@ -237,8 +238,9 @@ class LightkubeApiClient:
         try:
             async with AsyncExitStack() as stack:
                 opening = self.wire.watch(path, params)
-                async with self._counted.of("GET") as counted, asyncio.timeout(REQUEST_TIMEOUT_S):
-                    status, refusal, lines = await stack.enter_async_context(opening)
+                with self._counted.of("GET") as counted:
+                    async with asyncio.timeout(REQUEST_TIMEOUT_S):
+                        status, refusal, lines = await stack.enter_async_context(opening)
                     counted.code = str(status)
                 if status >= 400:
                     raise error_of(status, refusal)

@@ -11,7 +11,7 @@ Upstream: pkg/kubelet/checkpointmanager/checksum/checksum.go, pkg/util/hash/hash
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from kubeobjects.golang.fnv import fnv1a_32
@@ -50,13 +50,14 @@ def drain_and_delete(problem: str, checkpoint: str, path: str) -> str:
     )
 
 
-def checksum(go_type: str, value: str) -> int:
-    """The checksum of a value of that Go type, as printed by the functions below.
+def checksum(go_type: str, value: str, hash_of: Callable[[bytes], int] = fnv1a_32) -> int:
+    """The checksum of a value of that Go type, as printed by the functions below. `hash_of`: of a
+    file that is written often, the `Fnv32.of` that has hashed the last one.
 
     >>> checksum("string", "abc")
     2241406447
     """
-    return fnv1a_32(f"({go_type}){value}".encode())
+    return hash_of(f"({go_type}){value}".encode())
 
 
 def go_struct(fields: Mapping[str, tuple[str, str]]) -> str:

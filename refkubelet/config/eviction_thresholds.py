@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
@@ -45,7 +46,7 @@ class ThresholdValue(Struct, frozen=True):
     @property
     def share(self) -> float:
         """The percentage divided by 100, with the rounding of 32 bit floats (EVIC-009)."""
-        return _float32(_float32(self.percent or 0.0) / 100)
+        return _share(self.percent or 0.0)
 
     def amount(self, capacity: int) -> int:
         """The value in bytes, inodes or pids; percentages with float32 rounding (EVIC-009). `NaN%`,
@@ -89,6 +90,11 @@ class Threshold(Struct, frozen=True):
 def resource_of(signal: str) -> str:
     """The starved resource of a signal (EVIC-056)."""
     return SIGNALS[signal][0]
+
+
+@lru_cache
+def _share(percent: float) -> float:
+    return _float32(_float32(percent) / 100)
 
 
 def _float32(value: float) -> float:

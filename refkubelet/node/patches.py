@@ -50,19 +50,28 @@ def has_changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Whether the Node has to be written at once (NODE-010): something of the status differs but
     the heartbeats, or a label. Amounts are compared by what they are, conditions in any order, and
     what is empty is as what is not there."""
-    return bool(_compared(before) != _compared(after))
+    old, new = before.get("status") or {}, after.get("status") or {}
+    if any(_differs(name, old.get(name), new.get(name)) for name in old.keys() | new.keys()):
+        return True
+    labels = [(node.get("metadata") or {}).get("labels") for node in (before, after)]
+    return _differs("labels", *labels)
 
 
-def _compared(node: Mapping[str, Any]) -> Any:
-    status = dict(node.get("status") or {})
-    rows = [
-        {name: value for name, value in row.items() if name != "lastHeartbeatTime"}
-        for row in status.get("conditions") or ()
-    ]
-    status["conditions"] = sorted(rows, key=lambda row: str(row.get("type")))
-    for name in _RESOURCES:
-        status[name] = {**(status.get(name) or {}), **amounts_of(status.get(name))}
-    return _without_empty([(node.get("metadata") or {}).get("labels"), status])
+def _differs(name: str, old: Any, new: Any) -> bool:
+    """Whether a field of that name has another content: most have the very same."""
+    return bool(old != new and _compared(name, old) != _compared(name, new))
+
+
+def _compared(name: str, value: Any) -> Any:
+    if name == "conditions":
+        rows = [
+            {key: each for key, each in row.items() if key != "lastHeartbeatTime"}
+            for row in value or ()
+        ]
+        value = sorted(rows, key=lambda row: str(row.get("type")))
+    elif name in _RESOURCES:
+        value = {**(value or {}), **amounts_of(value)}
+    return _without_empty(value) or None
 
 
 def _without_empty(value: Any) -> Any:

@@ -305,9 +305,12 @@ class GenericPLEG:
                 uid, asked_s = self._requests.popleft()
                 if self._relist_stamp_s is None or asked_s > self._relist_stamp_s:
                     return uid
+            until_s = min(self._due_s, self._owed.next_s())
+            if self._clock.wait_alone(until_s):
+                continue
             loop = asyncio.get_running_loop()
             self._waiting = loop.create_future()
-            timer = loop.call_at(min(self._due_s, self._owed.next_s()), self._wake, True)
+            timer = loop.call_at(until_s, self._wake, True)
             in_time = False
             try:
                 in_time = await self._waiting

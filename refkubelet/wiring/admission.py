@@ -5,7 +5,7 @@ from __future__ import annotations
 from refkubelet.admission.admit_handler import AdmitHandler
 from refkubelet.admission.apparmor import apparmor_enforceable
 from refkubelet.admission.features import POD_LEVEL_RESIZES, features_supported
-from refkubelet.admission.predicates import PredicateDeps, predicates
+from refkubelet.admission.predicates import InUse, PredicateDeps, predicates
 from refkubelet.admission.sysctls import sysctls_allowed
 from refkubelet.allocation.feasibility import ResizeLimits, counted, feasible_resizes
 from refkubelet.container_manager.topology.manager import allocated
@@ -38,7 +38,7 @@ def build_admission(
                 node.cached.allocatable,
                 node.cached.fresh_view if base.deps.api else None,
                 work.preemptor.make_room,
-                base.gate(POD_LEVEL_RESIZES, default=True),
+                InUse(pod_level_resizes=base.gate(POD_LEVEL_RESIZES, default=True)),
             )
         ),
         apparmor_enforceable(facts.apparmor if facts else True),

@@ -171,3 +171,17 @@ def test_an_eager_task_does_not_move_the_clock_of_the_step_that_made_it() -> Non
         return now
 
     assert run_virtual(main) == 0.0
+
+
+def test_a_wait_for_a_time_ends_at_that_very_time_or_is_not_begun() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        assert loop.clock.wait_alone(0.1 + 0.2)
+        assert loop.clock.monotonic_s() == 0.1 + 0.2
+        loop.call_at(1.0, lambda: None)
+        assert not loop.clock.wait_alone(1.0)
+        assert not simclock.RealClock().wait_alone(1.0)
+        assert loop.time() == 0.1 + 0.2
+
+    run_virtual(main)

@@ -155,6 +155,7 @@ class Hierarchy:
     release_agent: str = ""  # v1: what release_agent says
     changed: Callable[[], None] = lambda: None
     """Called when directories or files have come or gone, or have another name."""
+    has_threaded: bool = False  # v2: a group was made threaded, as few hierarchies have one
     root: Cgroup = field(init=False)  # Made with the hierarchy
 
     def __post_init__(self) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
+from kubeobjects.golang.fnv import Fnv32, fnv1a_32
 from refkubelet.checkpoints.content import (
     CORRUPT,
     CheckpointError,
@@ -53,13 +54,38 @@ class Checkpoint(Struct, frozen=True):
     registered: Mapping[str, Sequence[str]] | None = None
 
 
+class Writer:
+    """Makes the texts of one file after another; of entries that stay, most is kept from the last
+    one."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, str], tuple[Allotment, str, str]] = {}
+        self._hash = Fnv32()
+
+    def write(self, entries: Iterable[Entry], registered: Mapping[str, Iterable[str]]) -> str:
+        """The file's text."""
+        known, self._known = self._known, {}
+        for entry in entries:
+            texts = known.get(entry[:3])
+            if texts is None or texts[0] is not entry[3]:
+                row = _row(entry)
+                texts = (entry[3], _compact(row), _print(row))
+            self._known[entry[:3]] = texts
+        rows = [row for _, row, _ in self._known.values()]
+        printed = [text for _, _, text in self._known.values()] or None
+        devices = {name: sorted(registered[name]) for name in sorted(registered)}
+        listed = f"[{','.join(rows)}]" if rows else "null"
+        data = f'{{"PodDeviceEntries":{listed},"RegisteredDevices":{_compact(devices)}}}'
+        return f'{{"Data":{data},"Checksum":{_checksum(printed, devices, self._hash.of)}}}'
+
+
 def write(entries: Iterable[Entry], registered: Mapping[str, Iterable[str]]) -> str:
-    """The file's text."""
-    data = {
-        "PodDeviceEntries": [_row(entry) for entry in entries] or None,
-        "RegisteredDevices": {name: sorted(registered[name]) for name in sorted(registered)},
-    }
-    return json.dumps({"Data": data, "Checksum": _checksum(data)}, separators=(",", ":"))
+    """The text of a first file."""
+    return Writer().write(entries, registered)
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def read(text: str) -> Checkpoint:
@@ -68,8 +94,10 @@ def read(text: str) -> Checkpoint:
         whole = json_value(text)
         data, checksum = whole["Data"], whole["Checksum"]
         msgspec.convert(data, _Data)  # only to check the types
-        expected_checksum = _checksum(data)
-        entries = tuple(_entry(row) for row in data["PodDeviceEntries"] or ())
+        rows = data["PodDeviceEntries"]
+        printed = None if rows is None else list(map(_print, rows))
+        expected_checksum = _checksum(printed, data["RegisteredDevices"])
+        entries = tuple(_entry(row) for row in rows or ())
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"not a checkpoint of devices: {error!r}") from None
     if checksum != expected_checksum:
@@ -95,18 +123,22 @@ def _entry(row: Mapping[str, Any]) -> Entry:
     return row["PodUID"], row["ContainerName"], row["ResourceName"], Allotment(devices, answer)
 
 
-def _checksum(data: Mapping[str, Any]) -> int:
-    rows, registered = data["PodDeviceEntries"], data["RegisteredDevices"]
+def _checksum(
+    rows: Sequence[str] | None,
+    registered: Mapping[str, Iterable[str] | None] | None,
+    hash_of: Callable[[bytes], int] = fnv1a_32,
+) -> int:
+    """Of the entries, as `_print` prints each, and the registered devices."""
     lists = (
         None if registered is None else {name: go_slice(ids) for name, ids in registered.items()}
     )
     printed = go_struct(
         {
-            "PodDeviceEntries": (_ENTRIES, go_slice(None if rows is None else map(_print, rows))),
+            "PodDeviceEntries": (_ENTRIES, go_slice(rows)),
             "RegisteredDevices": ("map[string][]string", go_map(lists)),
         }
     )
-    return checksum(_DATA, printed)
+    return checksum(_DATA, printed, hash_of)
 
 
 def _print(row: Mapping[str, Any]) -> str:

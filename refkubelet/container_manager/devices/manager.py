@@ -49,6 +49,7 @@ class DeviceManager:
     def __init__(self, deps: DeviceDeps) -> None:
         self._deps = deps
         self._file = deps.root_dir / DIRECTORY / checkpoint.FILE_NAME
+        self._checkpoints = checkpoint.Writer()
         self._inventory = Inventory()
         self._ledger = Ledger()
         self._ran_before: frozenset[tuple[str, str]] | None = None
@@ -117,7 +118,7 @@ class DeviceManager:
         return True
 
     def _save(self) -> None:
-        text = checkpoint.write(self._ledger.entries(), self._inventory.healthy())
+        text = self._checkpoints.write(self._ledger.entries(), self._inventory.healthy())
         write_whole(self._file, text.encode(), directory_mode=DIRECTORY_MODE)
 
     async def _was_running(self, pod_uid: str, container: str) -> bool:

@@ -13,11 +13,12 @@ from kubeobjects.quantity import NANO
 from refkubelet.admission.admit_handler import AdmitHandler, PodAdmitAttributes, Rejection, admit
 from refkubelet.admission.features import features_supported
 from refkubelet.admission.node_fit import NodeView, operating_system, supplemental_groups
-from refkubelet.admission.predicates import PredicateDeps, predicates
+from refkubelet.admission.predicates import InUse, PredicateDeps, predicates
 from refkubelet.admission.rejection_reasons import KNOWN, reason_label
 from refkubelet.admission.resource_fit import extended_resources, shortages
 from refkubelet.admission.sysctls import normal_name, sysctls_allowed
 from refkubelet.model.objects import Node, Pod, PodStatus
+from refkubelet.model.resources import requests_in_use
 
 GI = 1024**3
 NODE = {
@@ -232,6 +233,13 @@ def test_others_take_what_they_have_until_they_have_less_LIFE_225_CG_061() -> No
     shrinking.status = PodStatus.from_dict({"containerStatuses": [running]})
     (short,) = shortages(pod(cpu="1"), [shrinking], NODE)
     assert (short.resource, short.used) == ("cpu", 2000)
+
+
+def test_what_pods_occupy_is_looked_up_anew_for_pods_that_have_changed_CG_061() -> None:
+    one, other = pod(cpu="1"), pod(cpu="2")
+    in_use = InUse()
+    for pods in ([one], [one, other], [pod(cpu="3"), one], [], [other]):
+        assert in_use.of(pods) == [requests_in_use(each) for each in pods]
 
 
 def test_what_is_said_of_another_operating_system_LIFE_224() -> None:

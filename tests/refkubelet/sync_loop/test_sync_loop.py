@@ -9,6 +9,7 @@ import pytest
 from loop_world import LoopWorld, running_loop
 from pods import make_pod
 
+from kubeobjects.structs import replace
 from refkubelet.model.pod_updates import PodOperation, PodSource, PodUpdate
 from refkubelet.model.probe_results import ProbeResult, ProbeUpdate
 from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType
@@ -77,7 +78,7 @@ async def test_waiting_for_the_runtime_doubles_from_100_ms_to_5_s_LIFE_006() -> 
         asked_s.append(world.clock.monotonic_s())
         return "down"
 
-    object.__setattr__(world.loop._deps, "runtime_errors", errors)
+    world.loop._deps = replace(world.loop._deps, runtime_errors=errors)
     running = asyncio.create_task(world.loop.run())
     await world.clock.sleep(30)
     running.cancel()

@@ -1,6 +1,5 @@
 """What somebody else has changed of a pod's status: the kubelet puts right what is its own."""
 
-from copy import deepcopy
 from typing import Any
 
 from kubelet_conformance.cases.status.conditions import status, until
@@ -41,7 +40,7 @@ WRONG_CONTAINER: dict[str, Any] = {
 
 def own(node: Node, name: str) -> dict[str, Any]:
     """What the kubelet owns of the pod's status, conditions by their types."""
-    copy = deepcopy(status(node, name))
+    copy = dict(status(node, name))
     conditions = {c["type"]: (c["status"], c.get("reason")) for c in copy.pop("conditions", ())}
     return {k: v for k, v in copy.items() if k not in OTHERS} | {"conditions": conditions}
 

@@ -10,6 +10,7 @@ from manager_world import MI, World
 from pods import container, make_pod
 
 from fakecri.cgroupfs import CgroupFS, CgroupPath
+from kubeobjects.structs import replace
 from refkubelet.container_manager.cgroups import removal
 from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.model.cgroups.limits import ResourceConfig
@@ -128,7 +129,8 @@ async def test_what_the_kernel_has_CG_021_CG_067(world: World) -> None:
 async def test_exclusive_cpus_have_no_quota_CG_031() -> None:
     world = World(CgroupFS(2))
     assert world.manager.config_of(SURE).cpu_quota_us == 30_000
-    object.__setattr__(world.manager._deps, "has_exclusive_cpus", lambda p: p is SURE)
+    deps = replace(world.manager._deps, has_exclusive_cpus=lambda p: p is SURE)
+    world.manager._deps = deps
     assert world.manager.config_of(SURE).cpu_quota_us == -1
 
 

@@ -18,6 +18,7 @@ from refkubelet.checkpoints.content import (
 from refkubelet.container_manager.devices import checkpoint
 from refkubelet.container_manager.devices.checkpoint import Checkpoint
 from refkubelet.container_manager.devices.types import Allotment
+from simclock import Rng
 
 WIDGET = "example.com/widget"
 TWO_PODS = (
@@ -87,3 +88,19 @@ def test_how_go_prints() -> None:
     inner = go_struct({"A": ("string", "x"), "B": ("[]int", go_slice(["1", "2"]))})
     assert inner == "{A:(string)x B:([]int)[1 2]}"
     assert checksum("string", "abc") != checksum("string", "abd")
+
+
+def test_a_file_that_is_written_again_and_again_is_as_if_written_once_CG_084() -> None:
+    """Whatever has changed: entries that come, go and have other devices."""
+    rng, writer = Rng(1).stream("entries"), checkpoint.Writer()
+    entries: dict[tuple[str, str, str], Allotment] = {}
+    for _ in range(200):
+        key = (f"uid-{rng.randrange(40)}", "main", WIDGET)
+        if key in entries and rng.random() < 0.5:
+            del entries[key]
+        else:
+            entries[key] = Allotment({0: (f"d{rng.randrange(9)}",)}, bytes([rng.randrange(256)]))
+        now = [(*each, allotment) for each, allotment in entries.items()]
+        text = writer.write(now, REGISTERED)
+        assert text == checkpoint.write(now, REGISTERED)
+        assert checkpoint.read(text).entries == tuple(now)

@@ -15,9 +15,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import NamedTuple
 
-from mutant_tables import MUTATED, Hunk, Mutant, MutantError, applied
-
-ROOT = Path(__file__).parents[2]
+from mutant_tables import MUTATED, ROOT, MutantError
 
 
 class Place(NamedTuple):
@@ -57,12 +55,12 @@ def mutable_functions() -> dict[Place, list[FunctionType]]:
     return found
 
 
-def become_in_place(mutant: Mutant, functions: Functions) -> bool:
-    """Exchange the code of the functions that the mutant changes; False, and nothing is changed,
-    where it changes more than bodies. Raises MutantError where its patch does not fit."""
+def become_in_place(texts: Mapping[str, str], functions: Functions) -> bool:
+    """Exchange the code of the functions that differ in these files; False, and nothing is changed,
+    where more than bodies differs."""
     found: list[tuple[FunctionType, CodeType]] = []
     try:
-        for place, code in _changed(mutant.hunks):
+        for place, code in _changed(texts):
             there = functions.get(place, ())
             if not there or any(f.__code__.co_freevars != code.co_freevars for f in there):
                 return False
@@ -74,14 +72,13 @@ def become_in_place(mutant: Mutant, functions: Functions) -> bool:
     return bool(found)
 
 
-def _changed(hunks: Sequence[Hunk]) -> Iterator[tuple[Place, CodeType]]:
-    """The functions that differ, and their new code. Raises MutantError, NotInPlaceError."""
-    for file in dict.fromkeys(hunk.file for hunk in hunks):
+def _changed(texts: Mapping[str, str]) -> Iterator[tuple[Place, CodeType]]:
+    """The functions that differ, and their new code. Raises NotInPlaceError."""
+    for file, changed in texts.items():
         path = ROOT / file
-        text = path.read_text()
-        changed = applied([hunk for hunk in hunks if hunk.file == file], text)
         right, wrong = (
-            compile(each, str(path), "exec", dont_inherit=True) for each in (text, changed)
+            compile(each, str(path), "exec", dont_inherit=True)
+            for each in (path.read_text(), changed)
         )
         yield from _differing(right, wrong)
 

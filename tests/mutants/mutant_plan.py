@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from mutant_tables import Mutant
 
@@ -21,20 +21,27 @@ MOST: Final = 200
 notices would be found by chance only."""
 
 
-@dataclass(frozen=True, slots=True)
+CASE_WITHIN_S: Final = 20.0
+"""The longest cases take two."""
+
+
+@dataclass(frozen=True)
 class Question:
     """One case to run."""
 
     case: str
     enough: bool = False
     """It is not run where an earlier one has noticed the mutant."""
+    within_s: float = CASE_WITHIN_S
+    """Seconds of processor time; with more of them the mutant hangs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What to ask about a mutant, in this order."""
 
-    mutant: Mutant
+    mutant: Any
+    """With the method `texts`: of a table, or drawn by lot."""
     questions: tuple[Question, ...]
     anew: bool = False
     """Import it in any case, rather than exchange functions."""

@@ -27,7 +27,7 @@ ALLOWED_S: Final = 20.0
 """Of processor time for one test; the longest take some."""
 
 if os.environ.get("REFKUBELET_MUTANT"):
-    become(read_all([os.environ["REFKUBELET_MUTANT"]])[0])
+    become(read_all([os.environ["REFKUBELET_MUTANT"]])[0].texts())
 
 
 def function_of(test: str) -> str:
@@ -72,7 +72,7 @@ class Questions:
 
     def _try_here(self, mutant: Mutant | None, tests: Sequence[str], folder: Path) -> bool:
         """Write down which tests fail, of a function only the first."""
-        if mutant is not None and not become_in_place(mutant, self.functions):
+        if mutant is not None and not become_in_place(mutant.texts(), self.functions):
             return False
         for test, passed in zip(tests, self.forks.run_here(tests, folder, _allowed), strict=True):
             if not passed:

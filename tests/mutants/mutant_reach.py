@@ -1,105 +1,29 @@
-"""Which cases reach the lines that a mutant changes: no other case can notice it.
+"""Which cases reach the lines that a mutant of a table changes: no other case can notice it.
 
-The cases are run once on refkubelet as it is, with a tracer that looks at these lines only. A
-change counts by the statement it is in, because a tracer sees the beginning of a statement; what is
-executed while a module is imported (constants, tables, signatures) is reached by every case that
-executes a function of the module.
+A change counts by the statement it is in; what is executed while a module is imported (constants,
+tables, signatures) is reached by every case that executes a function of the module.
 """
 
 from __future__ import annotations
 
 import ast
-import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import CodeType, FrameType
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from mutant_in_place import ROOT
-from mutant_tables import Hunk, Mutant, start_of
-
-ANY: Final = 0
-"""Instead of the number of a line: any function of the file."""
-Line = tuple[str, int]
-"""A file below the root of the repository, and a line of it."""
+from mutant_probes import At
+from mutant_tables import ROOT, Hunk, Mutant, start_of
 
 
-@dataclass(slots=True)
-class Reach:
-    """The cases that execute a line, of the lines that were looked at."""
-
-    cases: dict[Line, set[str]] = field(default_factory=dict)
-
-    def add(self, case: str, lines: Collection[Line]) -> None:
-        """Note that the case executes these lines."""
-        for line in lines:
-            self.cases.setdefault(line, set()).add(case)
-
-    def of(self, mutant: Mutant) -> set[str]:
-        """The cases that reach one of the mutant's changes."""
-        return {case for line in lines_of(mutant) for case in self.cases.get(line, ())}
-
-
-def lines_of(mutant: Mutant) -> set[Line]:
-    """The lines by which a case can reach the mutant's changes."""
-    found: set[Line] = set()
+def numbers_of(mutant: Mutant, numbers: Mapping[At, int]) -> set[int]:
+    """The numbers of the statements by which a case can reach the mutant's changes."""
+    found: set[int] = set()
     for hunk in mutant.hunks:
         inside = concerned((ROOT / hunk.file).read_text(), hunk)
-        found |= {(hunk.file, line) for line in inside or {ANY}}
-    return found
-
-
-class Tracer:
-    """For `sys.settrace`: collects in `seen` which of the wanted lines are executed."""
-
-    def __init__(self, wanted: Collection[Line]) -> None:
-        self._wanted = {(str(ROOT / file), line): (file, line) for file, line in wanted}
-        self._files = {path for path, _ in self._wanted}
-        self._of_code: dict[int, dict[int, Line]] = {}  # by id: hashing a code object is slow
-        self.seen: set[Line] = set()
-
-    def __call__(self, frame: FrameType, event: str, arg: object) -> Any:
-        """A function is entered, or goes on. Its lines are looked at where one is wanted."""
-        code = frame.f_code
-        lines = self._of_code.get(id(code))
-        if lines is None:
-            lines = self._of_code[id(code)] = self._lines_in(code)
-        if not lines:
-            return None
-        if ANY in lines:
-            self.seen.add(lines[ANY])
-        return self._line
-
-    def _lines_in(self, code: CodeType) -> dict[int, Line]:
-        path = code.co_filename
-        if path not in self._files:
-            return {}
-        numbers = {ANY, *(number for _, _, number in code.co_lines() if number)}
-        return {n: self._wanted[path, n] for n in numbers if (path, n) in self._wanted}
-
-    def _line(self, frame: FrameType, event: str, arg: object) -> Any:
-        line = self._of_code[id(frame.f_code)].get(frame.f_lineno)
-        if event == "line" and line:
-            self.seen.add(line)
-        return self._line
-
-
-def recorded(
-    cases: Sequence[Any], choice: Any, wanted: Collection[Line]
-) -> list[tuple[str, set[Line]]]:
-    """Run the cases; for each the wanted lines that it executes."""
-    from kubelet_conformance.harness.runs.virtual import run_virtual_case
-
-    tracer = Tracer(wanted)
-    found = []
-    for case in cases:
-        tracer.seen = set()
-        sys.settrace(tracer)
-        try:
-            run_virtual_case(case, choice)
-        finally:
-            sys.settrace(None)
-        found.append((case.id, tracer.seen))
+        found |= {
+            number
+            for (file, line, _), number in numbers.items()
+            if file == hunk.file and (line in inside or not inside)
+        }
     return found
 
 

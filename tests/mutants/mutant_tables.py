@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Final
 
 HOME: Final = Path(__file__).parent
+ROOT: Final = HOME.parents[1]
 MUTATED: Final = ("kubeobjects", "refkubelet")
 """The packages that a wrong kubelet may differ in. (mutmut's are in pyproject.toml.)"""
 WORDS: Final = ("Rule", "Breaks", "Survives", "Fixture")
@@ -84,13 +85,14 @@ class Mutant:
         """The name of its table."""
         return self.name.partition("/")[0]
 
-    @property
-    def modules(self) -> dict[str, tuple[Hunk, ...]]:
-        """What is changed in each module, by the module's dotted name."""
-        found: dict[str, tuple[Hunk, ...]] = {}
+    def texts(self, root: Path = ROOT) -> dict[str, str]:
+        """The modules that it changes, by file: their texts. Raises MutantError where a hunk does
+        not fit."""
+        found: dict[str, str] = {}
         for hunk in self.hunks:
-            module = hunk.file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-            found[module] = (*found.get(module, ()), hunk)
+            if hunk.file not in found:
+                hunks = [each for each in self.hunks if each.file == hunk.file]
+                found[hunk.file] = applied(hunks, (root / hunk.file).read_text())
         return found
 
 

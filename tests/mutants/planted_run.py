@@ -16,7 +16,7 @@ from mutant_tables import read_all
 
 if sys.argv[1]:
     (mutant,) = read_all([sys.argv[1]])
-    become(mutant)
+    become(mutant.texts())
 from kubelet_conformance.cli import main
 
 sys.exit(main(["run", *sys.argv[2:]]))

@@ -26,7 +26,7 @@ from mutant_import import become
 from mutant_in_place import Functions, become_in_place, check_imported_from
 from mutant_plan import first_plan
 from mutant_tables import Mutant, MutantError, read_all
-from suite_run import CONTEXT, Hangs, fails, warmed_up
+from suite_run import CONTEXT, Hangs, Verdict, tried, warmed_up
 
 import refkubelet
 from kubelet_conformance.harness.runs.batches import shares
@@ -105,8 +105,9 @@ def _answer(
     """Become the mutant, run the cases both ways, and send what was seen."""
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         try:
-            if not become_in_place(mutant, functions):
-                become(mutant)
+            texts = mutant.texts()
+            if not become_in_place(texts, functions):
+                become(texts)
             sender.send(_both_ways(mutant.name, names, seed))
         except MutantError as problem:
             sender.send(Seen(mutant.name, error=str(problem)))
@@ -121,7 +122,11 @@ def _both_ways(mutant: str, names: Collection[str], seed: int) -> Seen:
 
     cases = [case for case in load_cases() if case.id in names]
     choices = [Choice(seed=seed + number) for number in range(SEEDS)]
-    alone = [case.id for case in cases if all(fails(case, choice) for choice in choices)]
+    alone = [
+        case.id
+        for case in cases
+        if all(tried(case, choice) is not Verdict.PASSES for choice in choices)
+    ]
     beside = [case for group in batches(cases) for case in _not_passed(group, seed)]
     return Seen(mutant, tuple(alone), tuple(beside))
 

@@ -23,8 +23,10 @@ from typing import Any, Final
 
 from mutant_in_place import check_imported_from
 from mutant_plan import Plan, first_plan, second_plan
+from mutant_reach import numbers_of
+from mutant_record import record_of
 from mutant_tables import Mutant, MutantError, read_all
-from suite_run import Answer, ask, failing_without, reach_of
+from suite_run import Answer, ask, failing_without
 
 import refkubelet
 from kubelet_conformance.registry import load_cases
@@ -160,11 +162,14 @@ def _all_answers(
     unnoticed = {name for name, a in answers.items() if not a.noticed and not a.error}
     open_ones = [plan for plan in plans if plan.mutant.name in unnoticed]
     if open_ones:
-        reach = None
-        if not options.area_only:
-            mutants = [plan.mutant for plan in open_ones]
-            reach = reach_of(mutants, cases, options.seed, options.jobs)
-        again = [second_plan(p, cases, reach.of(p.mutant) if reach else None) for p in open_ones]
+        record = None if options.area_only else record_of(options.seed, options.jobs)
+
+        def reached(mutant: Mutant) -> list[str] | None:
+            if record is None:
+                return None
+            return record.reaching(numbers_of(mutant, record.numbers))
+
+        again = [second_plan(p, cases, reached(p.mutant)) for p in open_ones]
         answers |= {a.mutant.name: a for a in _asked(again, options)}
     witnesses = sorted({case for answer in answers.values() for case in answer.noticed})
     for case in sorted(failing_without(witnesses, options.seed, options.jobs)):

@@ -1,8 +1,9 @@
-"""Asks the suite about one mutant: a process that imports it, and runs cases in virtual time.
+"""Asks the suite about one mutant: a process that becomes it, and runs cases in virtual time.
 
 The process is a fork of one that has everything imported, and has run a case of each area; the
 functions that the mutant changes are exchanged there, or, where that is not possible, all is
 imported anew. A case in which the mutant hangs counts as failed: virtual time does not go on there.
+What a mutant writes where it should not goes with the directory in which it runs.
 """
 
 from __future__ import annotations
@@ -11,67 +12,113 @@ import gc
 import io
 import multiprocessing  # noqa: TID251  # each mutant is a process
 import os
+import resource
 import signal
 import sys
+import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from enum import Enum
 from functools import _lru_cache_wrapper, cache
+from itertools import islice
 from multiprocessing.connection import Connection, wait  # noqa: TID251
 from typing import Any, Final
 
 from mutant_import import become
 from mutant_in_place import Functions, become_in_place, mutable_functions
 from mutant_plan import Plan, Question
-from mutant_reach import Line, Reach, lines_of, recorded
 from mutant_tables import MUTATED, Mutant, MutantError
 
-CASE_WITHIN_S: Final = 20
-"""Seconds of processor time for one case; the longest take two."""
 AGAIN_S: Final = 5
-"""The same for what it does then to end."""
+"""Seconds of processor time for what a case that hangs does then to end."""
+STANDS_STILL_S: Final = 300
+"""After so many seconds of real time a case hangs, too, whatever it waits for."""
+MEMORY_BYTES: Final = 2 << 30
+"""More than any case needs."""
+IN_MEMORY: Final = "/dev/shm"
 CONTEXT: Final = multiprocessing.get_context("fork")
+
+
+class Verdict(Enum):
+    """What a case says of a mutant."""
+
+    PASSES = "passes"
+    FAILS = "fails"
+    HANGS = "hangs"
 
 
 @dataclass(slots=True)
 class Answer:
     """What the suite says of a mutant."""
 
-    mutant: Mutant
+    mutant: Any
     noticed: tuple[str, ...] = ()
     """The cases that fail; all of those that cite the rule were run, of the others as many as it
     took to find one."""
     ran: int = 0
     error: str = ""
     """Why the mutant could not be asked about: it does not fit, or cannot be imported."""
+    hangs: bool = False
+    """The last case that noticed it came to no end."""
+    seconds: float = 0.0
+    """Of processor time."""
 
 
-def ask(plans: Sequence[Plan], seed: int, jobs: int) -> Iterator[Answer]:
-    """The answers about all mutants, each as soon as it is there; `jobs` processes at a time."""
+@dataclass(slots=True)
+class Asked:
+    """A mutant in its process."""
+
+    plan: Plan
+    process: Any
+    at: Any
+    """The number of the question that it is at, shared with the process."""
+
+    def received(self, receiver: Any) -> Answer:
+        """Its answer. Where its process has ended without one, the case hangs that it was at."""
+        try:
+            answer: Answer = receiver.recv()
+        except EOFError:
+            at = self.at.value
+            case = self.plan.questions[at].case if at < len(self.plan.questions) else "import"
+            answer = Answer(self.plan.mutant, (case,), at + 1, hangs=True)
+        self.process.join()
+        return answer
+
+
+def ask(plans: Iterable[Plan], seed: int, jobs: int) -> Iterator[Answer]:
+    """The answers about all mutants, each as soon as it is there; `jobs` processes at a time. A
+    plan is taken when its process can begin."""
     functions = warmed_up(seed)
-    waiting = list(reversed(plans))
-    running: dict[Any, tuple[Plan, Any]] = {}
-    try:
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                plan = waiting.pop()
-                receiver, sender = CONTEXT.Pipe(duplex=False)
-                process = CONTEXT.Process(
-                    target=_answer, args=(plan, functions, seed, sender), daemon=True
-                )
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", DeprecationWarning)  # forks beside threads
-                    process.start()
-                sender.close()
-                running[receiver] = (plan, process)
-            for ready in wait(list(running)):
-                plan, process = running.pop(ready)
-                yield _received(plan, ready)
-                process.join()
-    finally:
-        for _, process in running.values():
-            process.terminate()
+    waiting = iter(plans)
+    running: dict[Any, Asked] = {}
+    with a_home() as home:
+        try:
+            while True:
+                for plan in islice(waiting, jobs - len(running)):
+                    receiver, asked = _started(plan, functions, seed, home)
+                    running[receiver] = asked
+                if not running:
+                    break
+                for ready in wait(list(running)):
+                    yield running.pop(ready).received(ready)
+        finally:
+            for asked in running.values():
+                asked.process.terminate()
+
+
+def _started(plan: Plan, functions: Functions, seed: int, home: str) -> tuple[Any, Asked]:
+    receiver, sender = CONTEXT.Pipe(duplex=False)
+    at = CONTEXT.Value("i", 0, lock=False)
+    process = CONTEXT.Process(
+        target=_answer, args=(plan, functions, seed, home, at, sender), daemon=True
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # forks beside threads
+        process.start()
+    sender.close()
+    return receiver, Asked(plan, process, at)
 
 
 @cache
@@ -97,50 +144,82 @@ def warmed_up(seed: int) -> Functions:
     return functions
 
 
-def _received(plan: Plan, receiver: Any) -> Answer:
-    try:
-        noticed, ran, error = receiver.recv()
-    except EOFError:
-        noticed, ran, error = (), 0, "its process has ended without an answer"
-    return Answer(plan.mutant, noticed, ran, error)
-
-
-def _answer(plan: Plan, functions: Functions, seed: int, sender: Connection) -> None:
+def _answer(
+    plan: Plan, functions: Functions, seed: int, home: str, at: Any, sender: Connection
+) -> None:
     """Become the mutant, ask, and send the answer. Runs in the process of the mutant."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stdin.close()
+    settle_in(home)
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         try:
-            sender.send((*_noticed(plan, functions, seed), ""))
+            answer = _noticed(plan, functions, seed, at)
         except MutantError as problem:
-            sender.send(((), 0, str(problem)))
+            answer = Answer(plan.mutant, error=str(problem))
         except Exception as problem:  # a module of the mutant that cannot be imported
-            sender.send(((), 0, f"{type(problem).__name__}: {problem}"))
+            answer = Answer(plan.mutant, error=f"{type(problem).__name__}: {problem}")
+    answer.seconds = round(used_s(), 3)
+    sender.send(answer)
     os._exit(0)  # what belongs to the parent is not to be cleaned up here
 
 
-def _noticed(plan: Plan, functions: Functions, seed: int) -> tuple[tuple[str, ...], int]:
-    finder = None
-    if plan.anew or not become_in_place(plan.mutant, functions):
-        finder = become(plan.mutant)
-    from kubelet_conformance.harness.runs.choice import Choice
-    from kubelet_conformance.sources import all_cases
+@contextmanager
+def a_home() -> Iterator[str]:
+    """A directory for processes that run cases, in memory where possible."""
+    parent = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="m", dir=parent, ignore_cleanup_errors=True) as home:
+        yield home
 
-    cases = {case.id: case for case in all_cases()}
+
+def settle_in(home: str) -> None:
+    """Work there, also with names that say no directory, and in limited memory."""
+    os.chdir(home)
+    os.environ["TMPDIR"] = tempfile.tempdir = home
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
+
+
+def used_s() -> float:
+    """Processor time of this process so far."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def _noticed(plan: Plan, functions: Functions, seed: int, at: Any) -> Answer:
+    finder, texts = None, plan.mutant.texts()
+    if plan.anew or not become_in_place(texts, functions):
+        finder = become(texts)
+    from kubelet_conformance.harness.runs.choice import Choice
+
+    cases = _cases({question.case for question in plan.questions})
     choice = Choice(seed=seed)
-    noticed: list[str] = []
-    ran = 0
-    for question in plan.questions:
-        if question.enough and noticed:
+    answer = Answer(plan.mutant)
+    for number, question in enumerate(plan.questions):
+        if question.enough and answer.noticed:
             break
         if question.case in cases:
-            ran += 1
-            if fails(cases[question.case], choice):
-                noticed.append(question.case)
-    unseen = plan.mutant.modules.keys() - finder.found if finder and ran else set()
-    if unseen and not plan.mutant.survives:  # one may survive because it is not imported
+            at.value = number
+            answer.ran += 1
+            verdict = tried(cases[question.case], choice, question.within_s)
+            if verdict is not Verdict.PASSES:
+                answer.noticed = (*answer.noticed, question.case)
+                answer.hangs = verdict is Verdict.HANGS
+    unseen = finder.unseen if finder and answer.ran else set()
+    by_hand = isinstance(plan.mutant, Mutant) and not plan.mutant.survives
+    if unseen and by_hand:  # one may survive because it is not imported
         raise MutantError(f"{', '.join(sorted(unseen))}: not imported by the suite")
-    return tuple(noticed), ran
+    return answer
+
+
+def _cases(names: set[str]) -> dict[str, Any]:
+    """Those of the suite, and of the fixtures where one is asked for: reading them takes longer
+    than most cases."""
+    from kubelet_conformance.registry import load_cases
+    from kubelet_conformance.sources import fixtures
+
+    cases = {case.id: case for case in load_cases()}
+    if not names <= cases.keys():
+        cases |= {case.id: case for case in fixtures()}
+    return cases
 
 
 class Hangs(KeyboardInterrupt):
@@ -148,7 +227,7 @@ class Hangs(KeyboardInterrupt):
     would go on."""
 
 
-def fails(case: Any, choice: Any) -> bool:
+def tried(case: Any, choice: Any, within_s: float = Question.within_s) -> Verdict:
     """Whether the case fails, or hangs, otherwise than a bug of it shows."""
     from kubelet_conformance.harness.runs.case_run import Breach, Outcome
     from kubelet_conformance.harness.runs.virtual import run_virtual_case
@@ -157,46 +236,31 @@ def fails(case: Any, choice: Any) -> bool:
         raise Hangs
 
     signal.signal(signal.SIGPROF, hangs)
-    signal.setitimer(signal.ITIMER_PROF, CASE_WITHIN_S, AGAIN_S)
+    signal.setitimer(signal.ITIMER_PROF, within_s, AGAIN_S)
+    signal.alarm(STANDS_STILL_S)  # ends the process
     try:
-        result = run_virtual_case(case, choice)
+        result = run_virtual_case(case, choice, log_of_failures=False)
         elsewhere = bool(case.bugs) and result.breach is Breach.OTHER  # not how its bug shows
-        return result.outcome is not Outcome.PASSED and not elsewhere
+        passes = result.outcome is Outcome.PASSED or elsewhere
+        return Verdict.PASSES if passes else Verdict.FAILS
     except Hangs:
-        return True
+        return Verdict.HANGS
+    except SystemExit:
+        return Verdict.FAILS
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.alarm(0)
 
 
 def failing_without(cases: Sequence[str], seed: int, jobs: int) -> set[str]:
     """Those of the cases that fail on refkubelet as it is: they prove nothing about mutants."""
     none = Mutant("", (), "", "", ())
     plans = [
-        Plan(none, tuple(Question(case) for case in share)) for share in _shares(cases, 4 * jobs)
+        Plan(none, tuple(Question(case) for case in share)) for share in shares(cases, 4 * jobs)
     ]
     return {case for answer in ask(plans, seed, jobs) for case in answer.noticed}
 
 
-def reach_of(mutants: Sequence[Mutant], cases: Sequence[Any], seed: int, jobs: int) -> Reach:
-    """Which cases reach what the mutants change. Runs all cases."""
-    from kubelet_conformance.harness.runs.choice import Choice
-
-    wanted = {line for mutant in mutants for line in lines_of(mutant)}
-    reach = Reach()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        with CONTEXT.Pool(jobs) as pool:
-            shares = [(share, Choice(seed=seed), wanted) for share in _shares(cases, 8 * jobs)]
-            for found in pool.imap_unordered(_recorded, shares):
-                for case, lines in found:
-                    reach.add(case, lines)
-    return reach
-
-
-def _recorded(share: tuple[Sequence[Any], Any, set[Line]]) -> list[tuple[str, set[Line]]]:
-    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-        return recorded(*share)
-
-
-def _shares(cases: Sequence[Any], count: int) -> list[Sequence[Any]]:
+def shares(cases: Sequence[Any], count: int) -> list[Sequence[Any]]:
+    """The cases in so many parts, mixed."""
     return [share for n in range(count) if (share := cases[n::count])]

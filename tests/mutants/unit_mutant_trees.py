@@ -65,10 +65,10 @@ def sum_of(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()[:16]
 
 
-def tree(root: Path = ROOT) -> dict[str, str]:
+def tree(root: Path = ROOT, parts: Sequence[str] = READ) -> dict[str, str]:
     """Path -> sum, for each file that a verdict may depend on."""
     found = {"pyproject.toml": sum_of(root / "pyproject.toml")}
-    for part in READ:
+    for part in parts:
         for file in sorted((root / part).rglob("*")):
             path = str(file.relative_to(root))
             if file.is_file() and "__pycache__" not in file.parts and not path.startswith(NOT_READ):

@@ -7,12 +7,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 from mutant_in_place import check_imported_from
 from mutant_plan import first_plan, second_plan
-from mutant_reach import ANY, Reach, Tracer, concerned, lines_of
+from mutant_probes import statements
+from mutant_reach import concerned, numbers_of
+from mutant_source import Source
 from mutant_tables import (
     Hunk,
     Mutant,
@@ -68,7 +69,7 @@ def test_a_mutant_fits_where_its_lines_stand(tmp_path: Path) -> None:
     mutant = replace(mutant, hunks=(replace(mutant.hunks[0], function=""),))
     assert (mutant.name, mutant.area, mutant.rules) == ("backoff/doubled", "backoff", ("BACK-001",))
     assert mutant.breaks == "The first delay is twice as long as it should be."
-    hunks = mutant.modules["refkubelet.x"]
+    hunks = mutant.hunks
     text = "a\nb\nc\nbefore\n\nDELAY = 10\nafter\n"
     assert applied(hunks, text) == "a\nb\nc\nbefore\n\nDELAY = 20\nafter\n"
     with pytest.raises(MutantError, match="stand there 0 times"):
@@ -197,26 +198,16 @@ def test_lines_that_a_change_concerns(old: str, new: str, lines: set[int]) -> No
     assert concerned(SOURCE, hunk) == lines
 
 
-def test_cases_that_reach_a_mutant() -> None:
+def test_statements_by_which_cases_reach_a_mutant() -> None:
     """What is executed at import is reached by every case that executes a function of the module;
     another line by those that execute it."""
     constant, line = read_all(["backoff/first-delay-doubled", "backoff/from-the-last-start"])
-    reach = Reach()
-    reach.add("one", [(constant.hunks[0].file, ANY)])
-    reach.add("two", lines_of(line))
-    assert (reach.of(constant), reach.of(line)) == ({"one"}, {"two"})
-
-
-def test_the_tracer_sees_wanted_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mutant_reach.ROOT", Path("/made/up"))
-    space: dict[str, Any] = {}
-    exec(compile(SOURCE, "/made/up/x.py", "exec"), space)
-    tracer = Tracer([("x.py", 4), ("x.py", 7), ("x.py", 8), ("other.py", ANY)])
-    before = sys.gettrace()
-    sys.settrace(tracer)
-    space["far"](0)
-    sys.settrace(before)
-    assert tracer.seen == {("x.py", 4), ("x.py", 8)}
+    files = {mutant.hunks[0].file for mutant in (constant, line)}
+    ats = [at for f in files for at in statements(Source(f, (ROOT / f).read_text()))]
+    numbers = {at: number for number, at in enumerate(ats)}
+    of_module = {n for (file, _, _), n in numbers.items() if file == constant.hunks[0].file}
+    assert numbers_of(constant, numbers) == of_module
+    assert 0 < len(numbers_of(line, numbers)) < 5
 
 
 @pytest.mark.timeout(1200)  # some seconds of work, on a busy machine minutes

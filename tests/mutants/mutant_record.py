@@ -1,0 +1,187 @@
+"""Which statements each case reaches, and how long it takes: recorded once for a state of the tree.
+
+All cases are run on refkubelet as it is, but with probes (`mutant_probes.py`). What was seen lies
+in `mutants/lot/`, and is used as long as no file has changed.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib
+import io
+import json
+import pkgutil
+import warnings
+import zlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from functools import cached_property, reduce
+from heapq import heapify, heappop, heappush
+from operator import or_
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+from mutant_import import become
+from mutant_probes import At, heard, new_table, probed, statements
+from mutant_source import sources
+from mutant_tables import MUTATED, ROOT
+from suite_run import CONTEXT, Verdict, a_home, settle_in, shares, tried, used_s, warmed_up
+from unit_mutant_trees import tree
+
+FOLDER: Final = ROOT / "mutants" / "lot"
+READ: Final = ("conformance", "fakecri", "fakekubeapi", "fixtures", "kubeobjects", "refkubelet")
+"""What an answer may depend on, besides simclock."""
+
+
+class Seen(Struct, frozen=True):
+    """What a case does on refkubelet as it is."""
+
+    case: str
+    seconds: float
+    """Of processor time."""
+    passed: bool
+    """If not, it says nothing about mutants."""
+    reached: bytes
+    """Of each statement, whether it is reached."""
+
+
+class Record:
+    """What all cases do."""
+
+    def __init__(self, numbers: dict[At, int], at_import: bytes, seen: Sequence[Seen]) -> None:
+        self.numbers = numbers
+        """Of all statements in functions."""
+        self.seen = {each.case: each for each in seen if each.passed}
+        self._at_import = at_import
+
+    def reaching(self, wanted: Collection[int]) -> list[str]:
+        """The cases that reach one of these statements; no other can notice a change there."""
+        return [
+            case
+            for case, each in self.seen.items()
+            if any(each.reached[number] for number in wanted)
+        ]
+
+    @cached_property
+    def in_order(self) -> Mapping[str, int]:
+        """The place of each case when they are asked one after the other: each time the one that
+        reaches most in its time that none before has reached; then the fastest first."""
+        left = {case: _bits(each.reached) for case, each in self.seen.items()}
+        reached, order = 0, dict[str, int]()
+        # What a case reaches that is new can only become less: most need no second look.
+        heap = [(-bits.bit_count() / self.seen[case].seconds, case) for case, bits in left.items()]
+        heapify(heap)
+        while heap:
+            case = heappop(heap)[1]
+            new = (left[case] & ~reached).bit_count()
+            share = -new / self.seen[case].seconds
+            if new and heap and share > heap[0][0]:
+                heappush(heap, (share, case))
+            elif new:
+                order[case] = len(order)
+                reached |= left[case]
+        others = sorted(left.keys() - order.keys(), key=lambda case: self.seen[case].seconds)
+        return {case: place for place, case in enumerate([*order, *others])}
+
+    def is_imported(self, wanted: Collection[int]) -> bool:
+        """Whether one of them is reached while modules are imported."""
+        return any(self._at_import[number] for number in wanted)
+
+    def never(self) -> set[At]:
+        """The statements that no case reaches, nor the import."""
+        tables = [self._at_import, *(each.reached for each in self.seen.values())]
+        reached = f"{reduce(or_, map(_bits, tables)):0{len(self.numbers)}b}"
+        return {at for at, number in self.numbers.items() if reached[number] == "0"}
+
+
+def record_of(seed: int, jobs: int, folder: Path = FOLDER) -> Record:
+    """Of the tree as it is, with this seed of the cases."""
+    file = folder / f"reach-{seed}-{digest()}.jsonl"
+    if not file.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob("reach-*.jsonl"):
+            old.unlink()
+        process = CONTEXT.Process(target=_record, args=(file, seed, jobs))
+        process.start()
+        process.join()  # here nothing shall have probes
+    if not file.exists():
+        raise RuntimeError("what the cases reach could not be recorded")
+    numbers = {at: n for n, at in enumerate(_all_statements())}
+    at_import, *rows = map(json.loads, file.read_text().splitlines())
+    seen = [Seen(case, seconds, passed, _table(text)) for case, seconds, passed, text in rows]
+    return Record(numbers, _table(at_import), seen)
+
+
+def digest(root: Path = ROOT) -> str:
+    """A sum of all that an answer may depend on."""
+    files = tree(root, (*READ, "simclock"))
+    return hashlib.sha256(json.dumps(files).encode()).hexdigest()[:12]
+
+
+def _all_statements() -> Iterator[At]:
+    for source in sources(ROOT, MUTATED).values():
+        yield from statements(source)
+
+
+def _record(file: Path, seed: int, jobs: int) -> None:
+    """Become refkubelet with probes, run all cases, and write down what they reach."""
+    trees, count = {}, 0
+    for name, source in sources(ROOT, MUTATED).items():
+        before, count = count, count + sum(1 for _ in statements(source))
+        trees[name] = probed(source, before)
+    new_table(count)
+    become(trees)
+    _import_all()
+    at_import = _text(heard())
+    from kubelet_conformance.registry import load_cases
+
+    warmed_up(seed)
+    with a_home() as home, warnings.catch_warnings():
+        settle_in(home)  # as the processes of mutants
+        warnings.simplefilter("ignore", DeprecationWarning)  # forks beside threads
+        with CONTEXT.Pool(jobs) as pool:
+            parts = [(part, seed) for part in shares(load_cases(), 8 * jobs)]
+            rows = [row for found in pool.imap_unordered(_recorded, parts) for row in found]
+    new = file.with_suffix(".new")
+    new.write_text("".join(json.dumps(row) + "\n" for row in [at_import, *sorted(rows)]))
+    new.rename(file)
+
+
+def _import_all() -> None:
+    """What is imported late otherwise: else what happens at its import would be a case's."""
+    for name in MUTATED:
+        package = importlib.import_module(name)
+        for module in pkgutil.walk_packages(package.__path__, f"{name}."):
+            with suppress(ImportError, SystemExit):  # a library that is not installed
+                if not module.name.endswith("__main__"):
+                    importlib.import_module(module.name)
+    importlib.import_module("kubelet_conformance.harness.runs.virtual")
+
+
+def _recorded(part: tuple[Sequence[Any], int]) -> list[tuple[str, float, bool, str]]:
+    from kubelet_conformance.harness.runs.choice import Choice
+
+    cases, seed = part
+    found = []
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        heard()
+        for case in cases:
+            began_s = used_s()
+            passed = tried(case, Choice(seed=seed)) is Verdict.PASSES
+            seconds = round(used_s() - began_s, 4)
+            found.append((case.id, seconds, passed, _text(heard())))
+    return found
+
+
+def _bits(table: bytes) -> int:
+    return int(table.translate(bytes.maketrans(b"\0\1", b"01")), 2)
+
+
+def _text(table: bytes) -> str:
+    return base64.b64encode(zlib.compress(table)).decode()
+
+
+def _table(text: str) -> bytes:
+    return zlib.decompress(base64.b64decode(text))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -30,6 +29,7 @@ from kubelet_conformance.scenarios.reading import load_scenario
 from kubelet_conformance.sources import all_cases
 from kubelet_conformance.traces.entries import Entry, Trace
 from kubelet_conformance.traces.waits import waits_of
+from kubeobjects.structs import replace
 
 METHODS: Final = ("CreateContainer", "StartContainer", "ContainerStatus")
 

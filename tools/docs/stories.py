@@ -25,7 +25,7 @@ import logging
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import unified_diff
 from functools import cache
 from itertools import islice
@@ -51,6 +51,7 @@ from kubelet_conformance.scenarios.play.playing import Player
 from kubelet_conformance.scenarios.reading import load_scenario
 from kubelet_conformance.traces.entries import Entry, about
 from kubeobjects.strict.errors import ScriptError
+from kubeobjects.structs import replace
 
 ROOT: Final = Path(__file__).parents[2]
 LOG: Final = logging.getLogger("refkubelet")

@@ -213,3 +213,16 @@ def test_the_program_keeps_its_process_and_gets_no_descriptor(
         await program.wait()
 
     timewarp.run(main, time_page)
+
+
+def test_a_program_does_not_wait_for_imports_of_a_loop(tmp_path: Path) -> None:
+    """Each start of a program in a suite begins with this prefix."""
+    python, *options, _, end = TimePage.create().prefix
+    command = [python, "-X", "importtime", *options, str(tmp_path / "page"), end, "program"]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = process.stderr.splitlines()
+    modules = {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time")}
+    assert "simclock.timewarp.joining" in modules
+    assert modules.isdisjoint(
+        {"asyncio", "simclock", "simclock.virtual_loop", "argparse", "shutil"}
+    )

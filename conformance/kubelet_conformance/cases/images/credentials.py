@@ -284,7 +284,7 @@ async def a_missing_secret_is_told_and_left_out(node: Node) -> None:
     expect_equal(node, users(node, closed), [USER], "users of the pulls with another secret")
 
 
-@conformance(id="pull-secret-without-api", rules=["BACK-209.1", "NODE-207"], needs=NEEDS, node_config=NO_CRASH_DELAY, since="1.35")  # fmt: skip  # noqa: E501
+@conformance(id="pull-secret-without-api", rules=["BACK-209.1", "NODE-207"], needs=NEEDS, node_config=NO_CRASH_DELAY, since="1.35", alone=True)  # fmt: skip  # noqa: E501
 async def a_known_secret_serves_while_the_api_is_away(node: Node) -> None:
     """While the API server cannot be reached, a restarted container still pulls with the pod's
     secret, which the kubelet remembers."""

@@ -40,7 +40,9 @@ async def a_present_image_is_not_pulled(node: Node) -> None:
     expect_about(node, await wait_event(node, "web", "Pulled", text), "Normal")
 
 
-@conformance(id="image-policy-absent", rules=["BACK-202.2", "BACK-213"], needs=[STATUS, REGISTRY])
+@conformance(
+    id="image-policy-absent", rules=["BACK-202.2", "BACK-213"], needs=[STATUS, REGISTRY], alone=True
+)
 async def an_absent_image_is_looked_for_and_pulled(node: Node) -> None:
     """With IfNotPresent an absent image is looked for and pulled, then its size and its user are
     looked up, and the container is created."""

@@ -24,7 +24,9 @@ from kubelet_conformance.registry import Feature, conformance
 API, STATUS, FAULTS, REGISTRY = Feature.API, Feature.STATUS, Feature.FAULTS, Feature.REGISTRY
 
 
-@conformance(id="pull-success", rules=["BACK-204.1", "BACK-204.2"], needs=[API, STATUS, REGISTRY])
+@conformance(
+    id="pull-success", rules=["BACK-204.1", "BACK-204.2"], needs=[API, STATUS, REGISTRY], alone=True
+)
 async def a_pull_is_told_with_its_time_and_size(node: Node) -> None:
     """A pull is reported by the events Pulling and Pulled; the second has its duration and the
     image's size."""
@@ -131,7 +133,9 @@ async def pull_delays_double_up_to_five_minutes(node: Node) -> None:
     expect_spans(node, times, spans, "failing pulls")
 
 
-@conformance(id="pull-back-off-slow", rules=["BACK-206.2"], needs=[STATUS, FAULTS, REGISTRY])
+@conformance(
+    id="pull-back-off-slow", rules=["BACK-206.2"], needs=[STATUS, FAULTS, REGISTRY], alone=True
+)
 async def the_back_off_begins_with_the_failure(node: Node) -> None:
     """The delay counts from the end of a pull that failed, however long it took."""
     registry = await node.runtime.registry()

@@ -46,7 +46,7 @@ def most_at_once(node: Node, calls: Sequence[Any]) -> int:
     return max(sum(node.time_s(c) <= moment < node.ended_s(c) for c in calls) for moment in starts)
 
 
-@conformance(id="pulls-serial", rules=["BACK-208.1"], needs=[STATUS, FAULTS, REGISTRY])
+@conformance(id="pulls-serial", rules=["BACK-208.1"], needs=[STATUS, FAULTS, REGISTRY], alone=True)
 async def pulls_come_one_at_a_time_by_default(node: Node) -> None:
     """By default the node pulls one image after the other."""
     calls = await pull_three(node)
@@ -85,7 +85,10 @@ def seconds(text: str) -> float:
 
 
 @conformance(
-    id="pull-waiting-told", rules=["BACK-208.3", "BACK-204.2"], needs=[API, FAULTS, REGISTRY]
+    id="pull-waiting-told",
+    rules=["BACK-208.3", "BACK-204.2"],
+    needs=[API, FAULTS, REGISTRY],
+    alone=True,
 )
 async def the_event_tells_the_waiting_apart(node: Node) -> None:
     """When two images are pulled one after the other, the second event names two durations: that of

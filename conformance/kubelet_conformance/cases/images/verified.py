@@ -14,7 +14,11 @@ POLICY = "imagePullCredentialsVerificationPolicy"
 
 
 @conformance(
-    id="image-not-for-everyone", rules=["BACK-210.4", "BACK-210.5"], needs=NEEDS, since="1.35"
+    id="image-not-for-everyone",
+    rules=["BACK-210.4", "BACK-210.5"],
+    needs=NEEDS,
+    since="1.35",
+    alone=True,
 )
 async def an_image_pulled_with_a_secret_is_not_for_everyone(node: Node) -> None:
     """A pod without the secret must pull an image that is present but was pulled with that secret,
@@ -31,7 +35,7 @@ async def an_image_pulled_with_a_secret_is_not_for_everyone(node: Node) -> None:
     expect_equal(node, await wait_waiting(node, "quiet", "ErrImageNeverPull"), text, "message")
 
 
-@conformance(id="image-for-the-same-secret", rules=["BACK-210.2"], needs=NEEDS)
+@conformance(id="image-for-the-same-secret", rules=["BACK-210.2"], needs=NEEDS, alone=True)
 async def the_same_login_needs_no_second_pull(node: Node) -> None:
     """Pods with the same secret, or with the same login in another secret, use the present image
     without a pull."""
@@ -47,7 +51,7 @@ async def the_same_login_needs_no_second_pull(node: Node) -> None:
     expect_equal(node, len(pulls(node, image)), 1, "pulls for three pods")
 
 
-@conformance(id="image-pulled-openly", rules=["BACK-210.1"], needs=NEEDS)
+@conformance(id="image-pulled-openly", rules=["BACK-210.1"], needs=NEEDS, alone=True)
 async def an_image_pulled_anonymously_is_for_everyone(node: Node) -> None:
     """An image that was pulled without credentials is used by other pods without a pull."""
     registry = await node.runtime.registry()
@@ -81,7 +85,11 @@ async def a_restarted_kubelet_knows_with_what_an_image_was_pulled(node: Node) ->
 
 
 @conformance(
-    id="image-for-each-secret", rules=["BACK-210.2", "BACK-210.4"], needs=NEEDS, since="1.35"
+    id="image-for-each-secret",
+    rules=["BACK-210.2", "BACK-210.4"],
+    needs=NEEDS,
+    since="1.35",
+    alone=True,
 )
 async def every_secret_proves_access_for_itself(node: Node) -> None:
     """A pod with another login must pull, and both logins are known from then on; of several
@@ -102,7 +110,9 @@ async def every_secret_proves_access_for_itself(node: Node) -> None:
     expect_equal(node, users(node, image), ["one", "two"], "users of the pulls for four pods")
 
 
-@conformance(id="image-for-a-changed-secret", rules=["BACK-210.2"], needs=NEEDS, since="1.35")
+@conformance(
+    id="image-for-a-changed-secret", rules=["BACK-210.2"], needs=NEEDS, since="1.35", alone=True
+)
 async def a_changed_secret_is_the_same_secret(node: Node) -> None:
     """A secret whose content has changed still proves access by its name and UID; one that was
     deleted and made anew with another login does not. A copy that proved access by its login is
@@ -130,7 +140,11 @@ async def a_changed_secret_is_the_same_secret(node: Node) -> None:
 
 
 @conformance(
-    id="image-under-another-name", rules=["BACK-210.3", "BACK-210.4"], needs=NEEDS, since="1.35"
+    id="image-under-another-name",
+    rules=["BACK-210.3", "BACK-210.4"],
+    needs=NEEDS,
+    since="1.35",
+    alone=True,
 )
 async def what_was_proved_for_a_name_counts_for_that_name(node: Node) -> None:
     """An image that everybody may use under the name of an open registry may not be used under that
@@ -182,6 +196,7 @@ async def with_always_verify_a_preloaded_image_is_pulled(node: Node) -> None:
     needs=NEEDS,
     node_config={POLICY: "NeverVerify"},
     since="1.35",
+    alone=True,
 )
 async def with_never_verify_all_pods_may_use_an_image(node: Node) -> None:
     """With NeverVerify a pod without the secret uses an image that was pulled with it."""

@@ -32,7 +32,7 @@ def same(node: Node, answer: HttpAnswer, status: int, text: str, what: str) -> N
     expect_equal(node, (answer.status, answer.text), (status, text), what)
 
 
-@conformance(id="exec-call", rules=["SRV-025.1", "SRV-025.4"], needs=[STATUS, FAULTS], alone=True)
+@conformance(id="exec-call", rules=["SRV-025.1", "SRV-025.4"], needs=[STATUS, FAULTS])
 async def the_runtime_is_told_what_to_run(node: Node) -> None:
     """Exec carries command and streams; without an upgrade the answer is 500."""
     place = await web(node)
@@ -46,7 +46,7 @@ async def the_runtime_is_told_what_to_run(node: Node) -> None:
     expect_equal(node, streams, (True, True, False, False), "stdin, stdout, stderr, tty")
 
 
-@conformance(id="exec-tty", rules=["SRV-025.2"], needs=[STATUS, FAULTS], alone=True)
+@conformance(id="exec-tty", rules=["SRV-025.2"], needs=[STATUS, FAULTS])
 async def a_terminal_has_no_stderr(node: Node) -> None:
     """With tty=1 the runtime is not asked for stderr."""
     place = await web(node)
@@ -56,7 +56,7 @@ async def a_terminal_has_no_stderr(node: Node) -> None:
     expect_equal(node, (call.stdout, call.stderr, call.tty), (True, False, True), "streams")
 
 
-@conformance(id="exec-refused", rules=["SRV-025.2", "SRV-025.3"], needs=[STATUS], alone=True)
+@conformance(id="exec-refused", rules=["SRV-025.2", "SRV-025.3"], needs=[STATUS])
 async def what_cannot_be_run_is_told(node: Node) -> None:
     """No stream is 400, an unknown pod 404, an unknown container 500."""
     place = await web(node)
@@ -73,7 +73,7 @@ async def what_cannot_be_run_is_told(node: Node) -> None:
     expect(node, "container other not found in pod" in answer.text, "attach", answer.text)
 
 
-@conformance(id="exec-runtime-refuses", rules=["SRV-025.6"], needs=[STATUS, FAULTS], alone=True)
+@conformance(id="exec-runtime-refuses", rules=["SRV-025.6"], needs=[STATUS, FAULTS])
 async def errors_of_the_runtime_have_their_status(node: Node) -> None:
     """NotFound is 404, ResourceExhausted 429 with Retry-After, everything else 500."""
     path = f"/exec/{await web(node)}/main?command=ls&output=1"
@@ -86,7 +86,7 @@ async def errors_of_the_runtime_have_their_status(node: Node) -> None:
             expect_equal(node, answer.headers.get("retry-after"), "60", "Retry-After")
 
 
-@conformance(id="attach-call", rules=["SRV-025.1"], needs=[STATUS, FAULTS], alone=True)
+@conformance(id="attach-call", rules=["SRV-025.1"], needs=[STATUS, FAULTS])
 async def attaching_has_the_terminal_of_the_spec(node: Node) -> None:
     """Attach has the terminal that the container has, whatever the client asks for."""
     place = await web(node)
@@ -98,9 +98,7 @@ async def attaching_has_the_terminal_of_the_spec(node: Node) -> None:
             expect_equal(node, call.tty, tty, f"tty of {name}, tty={tty_asked}")
 
 
-@conformance(
-    id="port-forward-call", rules=["SRV-026.2", "SRV-026.3"], needs=[STATUS, FAULTS], alone=True
-)
+@conformance(id="port-forward-call", rules=["SRV-026.2", "SRV-026.3"], needs=[STATUS, FAULTS])
 async def ports_of_a_websocket_are_in_its_query(node: Node) -> None:
     """A WebSocket names its ports in the query, one by one or with commas."""
     path = f"/portForward/{await web(node)}"
@@ -125,7 +123,7 @@ async def ports_of_a_websocket_are_in_its_query(node: Node) -> None:
     expect_equal(node, node.count("PortForward"), 1, "calls")
 
 
-@conformance(id="run-call", rules=["SRV-010.1"], needs=[STATUS, FAULTS], alone=True)
+@conformance(id="run-call", rules=["SRV-010.1"], needs=[STATUS, FAULTS])
 async def a_command_can_be_run_to_its_end(node: Node) -> None:
     """/run cuts its command at blanks and answers with what it wrote."""
     path = f"/run/{await web(node)}/main"

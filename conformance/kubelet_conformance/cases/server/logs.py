@@ -27,7 +27,7 @@ async def said(node: Node, *containers: Container) -> str:
     return f"/containerLogs/default/{node.runtime.pod_name('web')}/main"
 
 
-@conformance(id="logs-whole", rules=["SRV-020.3", "SRV-020.1"], needs=[STATUS], alone=True)
+@conformance(id="logs-whole", rules=["SRV-020.3", "SRV-020.1"], needs=[STATUS])
 async def a_log_is_shown_as_the_container_wrote_it(node: Node) -> None:
     """A log is plain text, without the times and names of the file, and sent in chunks."""
     answer = await node.kubelet.get(await said(node))
@@ -37,7 +37,7 @@ async def a_log_is_shown_as_the_container_wrote_it(node: Node) -> None:
     expect(node, kind.startswith("text/plain"), "text", kind)
 
 
-@conformance(id="logs-tail", rules=["SRV-020.2"], needs=[STATUS], alone=True)
+@conformance(id="logs-tail", rules=["SRV-020.2"], needs=[STATUS])
 async def the_last_lines_can_be_asked_for(node: Node) -> None:
     """tailLines, its old name tail, and `tail=all`."""
     path = await said(node)
@@ -52,7 +52,7 @@ async def the_last_lines_can_be_asked_for(node: Node) -> None:
     expect_equal(node, last, every[-2:], "the last two lines")
 
 
-@conformance(id="logs-limit", rules=["SRV-020.2"], needs=[STATUS], alone=True)
+@conformance(id="logs-limit", rules=["SRV-020.2"], needs=[STATUS])
 async def bytes_of_a_log_can_be_limited(node: Node) -> None:
     """limitBytes cuts the log, within a line, too."""
     path = await said(node)
@@ -60,7 +60,7 @@ async def bytes_of_a_log_can_be_limited(node: Node) -> None:
     expect_equal(node, (answer.status, answer.text), (200, "a line\na "), "limitBytes=9")
 
 
-@conformance(id="logs-since", rules=["SRV-020.2", "SRV-023"], needs=[STATUS], alone=True)
+@conformance(id="logs-since", rules=["SRV-020.2", "SRV-023"], needs=[STATUS])
 async def older_lines_can_be_left_out(node: Node) -> None:
     """sinceSeconds and sinceTime leave out what is older."""
     twice = runs(*(prints("a line", at_s=at_s) for at_s in (0.0, 12.0)))
@@ -76,7 +76,7 @@ async def older_lines_can_be_left_out(node: Node) -> None:
         expect_equal(node, answer.text, "a line\n" * lines, query)
 
 
-@conformance(id="logs-timestamps", rules=["SRV-020.1", "SRV-023"], needs=[STATUS], alone=True)
+@conformance(id="logs-timestamps", rules=["SRV-020.1", "SRV-023"], needs=[STATUS])
 async def lines_can_have_their_times(node: Node) -> None:
     """timestamps puts the time before each line; `0` and `false` are false."""
     path = await said(node)
@@ -88,7 +88,7 @@ async def lines_can_have_their_times(node: Node) -> None:
         expect_equal(node, answer.text, "a line\n" * 5, query)
 
 
-@conformance(id="logs-bad-query", rules=["SRV-021.1"], needs=[STATUS], since="1.32", alone=True)
+@conformance(id="logs-bad-query", rules=["SRV-021.1"], needs=[STATUS], since="1.32")
 async def odd_queries_are_told_before_the_pod_is_looked_for(node: Node) -> None:
     """Queries that cannot be read are 400, those that make no sense 422, whatever the pod."""
     path = "/containerLogs/default/nobody/main"
@@ -159,7 +159,7 @@ async def one_stream_can_be_asked_for(node: Node) -> None:
         expect_equal(node, answer.text, "a line\n" * lines, f"stream={stream}")
 
 
-@conformance(id="logs-previous", rules=["SRV-022.1"], needs=[STATUS], alone=True)
+@conformance(id="logs-previous", rules=["SRV-022.1"], needs=[STATUS])
 async def the_log_of_the_instance_before_can_be_asked_for(node: Node) -> None:
     """previous shows the last instance that ended, and without one says so."""
     turns = in_turn(exits(1, prints("first"), after_s=3.0), runs(prints("second")))
@@ -182,7 +182,7 @@ async def the_log_of_the_instance_before_can_be_asked_for(node: Node) -> None:
     expect_equal(node, (answer.status, answer.text), (200, "second\n"), "the current one")
 
 
-@conformance(id="logs-waiting", rules=["SRV-022.2", "SRV-021.4"], needs=[STATUS], alone=True)
+@conformance(id="logs-waiting", rules=["SRV-022.2", "SRV-021.4"], needs=[STATUS])
 async def a_container_that_waits_for_its_image_has_no_log(node: Node) -> None:
     """The log of a container without its image is 400, with the reason."""
     missing = container("main", image="localhost/no-such-image:1", imagePullPolicy="Never")
@@ -198,7 +198,7 @@ async def a_container_that_waits_for_its_image_has_no_log(node: Node) -> None:
     expect_equal(node, (answer.status, answer.text), (400, words), "the log")
 
 
-@conformance(id="logs-init", rules=["SRV-022.3"], needs=[STATUS], alone=True)
+@conformance(id="logs-init", rules=["SRV-022.3"], needs=[STATUS])
 async def init_containers_have_logs_too(node: Node) -> None:
     """The log of an init container that has ended is shown."""
     first = container("first", exits(0, prints("prepared"), after_s=1.0))
@@ -209,7 +209,7 @@ async def init_containers_have_logs_too(node: Node) -> None:
     expect_equal(node, (answer.status, answer.text), (200, "prepared\n"), "the log")
 
 
-@conformance(id="logs-follow", rules=["SRV-023"], level=Level.SHOULD, needs=[STATUS], alone=True)
+@conformance(id="logs-follow", rules=["SRV-023"], level=Level.SHOULD, needs=[STATUS])
 async def following_shows_new_lines_until_the_container_ends(node: Node) -> None:
     """A log that is followed shows lines as they come, and ends with the container."""
     work = exits(0, *(prints("a line", at_s=at_s) for at_s in (0.0, 6.0)), after_s=12.0)
@@ -227,7 +227,7 @@ async def following_shows_new_lines_until_the_container_ends(node: Node) -> None
     expect_equal(node, (answer.status, answer.text), (200, "a line\n" * 2), "both lines")
 
 
-@conformance(id="logs-ended", rules=["SRV-022.1"], needs=[STATUS], alone=True)
+@conformance(id="logs-ended", rules=["SRV-022.1"], needs=[STATUS])
 async def a_container_that_has_ended_still_has_its_log(node: Node) -> None:
     """The log of a container that has ended is shown, followed or not."""
     short_lived = container("main", exits(0, after_s=1.0))

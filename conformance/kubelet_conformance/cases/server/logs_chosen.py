@@ -21,7 +21,7 @@ def waits_for(node: Node, name: str = "main") -> str:
     return str(node.container("web", name).get("state", {}).get("waiting", {}).get("reason", ""))
 
 
-@conformance(id="logs-previous-of-ended", rules=["SRV-022.1"], needs=[STATUS], alone=True)
+@conformance(id="logs-previous-of-ended", rules=["SRV-022.1"], needs=[STATUS])
 async def the_previous_log_of_an_ended_container_is_another(node: Node) -> None:
     """When two instances have ended, the log is that of the second, and the previous one is that
     of the first, or nothing once its record was removed, but never the second again."""
@@ -40,7 +40,7 @@ async def the_previous_log_of_an_ended_container_is_another(node: Node) -> None:
     expect(node, answer.text == "first\n" or removed, "the log of the first one", answer.text)
 
 
-@conformance(id="logs-in-back-off", rules=["SRV-022.1"], needs=[API, STATUS], alone=True)
+@conformance(id="logs-in-back-off", rules=["SRV-022.1"], needs=[API, STATUS])
 async def a_container_in_back_off_shows_its_last_log(node: Node) -> None:
     """While a container waits for its next start, its log is that of the instance that ended last,
     and so is the previous one."""
@@ -65,9 +65,7 @@ async def a_container_in_back_off_shows_its_last_log(node: Node) -> None:
     expect_equal(node, waits_for(node), "CrashLoopBackOff", "why main waits")
 
 
-@conformance(
-    id="logs-of-missing-image", rules=["SRV-022.2", "SRV-021.4"], needs=[STATUS], alone=True
-)
+@conformance(id="logs-of-missing-image", rules=["SRV-022.2", "SRV-021.4"], needs=[STATUS])
 async def a_failed_pull_is_told_in_words(node: Node) -> None:
     """The log of a container whose image cannot be pulled is 400: in other words after a failed
     pull than while the next one is waited for."""
@@ -87,7 +85,7 @@ async def a_failed_pull_is_told_in_words(node: Node) -> None:
         expect_equal(node, (answer.status, answer.text), (400, f"{where}: {words}"), reason)
 
 
-@conformance(id="logs-ephemeral", rules=["SRV-022.3", "SRV-022.1"], needs=[API, STATUS], alone=True)
+@conformance(id="logs-ephemeral", rules=["SRV-022.3", "SRV-022.1"], needs=[API, STATUS])
 async def ephemeral_containers_have_logs_too(node: Node) -> None:
     """The log of an ephemeral container is shown while it runs and when it has ended; it has no
     previous one."""

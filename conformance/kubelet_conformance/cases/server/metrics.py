@@ -203,6 +203,7 @@ async def what_is_gone_is_counted_as_a_failed_call(node: Node) -> None:
     level=Level.SHOULD,
     needs=[API, STATUS, REGISTRY],
     since="1.35",
+    alone=True,
 )
 async def pulls_are_counted_with_what_was_needed(node: Node) -> None:
     """A pull that succeeds is timed by the size of its image; what was needed and there is counted

@@ -47,7 +47,7 @@ async def running_pods_have_the_containers_that_run(node: Node) -> None:
     expect_equal(node, names, ["main"], "containers of /runningpods/")
 
 
-@conformance(id="server-healthz", rules=["SRV-002.2", "SRV-002.3"], needs=[STATUS], alone=True)
+@conformance(id="server-healthz", rules=["SRV-002.2", "SRV-002.3"], needs=[STATUS])
 async def health_tells_its_checks_when_asked(node: Node) -> None:
     """/healthz of the main port answers ok; verbose it names its checks, of which some may be
     left out."""

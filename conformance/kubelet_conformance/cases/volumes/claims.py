@@ -148,7 +148,7 @@ async def a_claim_can_be_wanted_read_only(node: Node) -> None:
     expect_equal(node, given(node), (str(place), True), "path, read-only")
 
 
-@conformance(id="volume-claim-no-volume", rules=["NODE-215.1"], needs=NEEDS, alone=True)
+@conformance(id="volume-claim-no-volume", rules=["NODE-215.1"], needs=NEEDS)
 async def a_claim_of_a_volume_that_is_not_there_waits(node: Node) -> None:
     """The pod waits for the persistent volume that its claim names."""
     await node.api.create_claim("data", "pv")

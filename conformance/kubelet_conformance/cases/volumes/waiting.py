@@ -62,7 +62,7 @@ async def a_missing_claim_is_told(node: Node) -> None:
     expect_equal(node, node.count("RunPodSandbox"), 0, "sandboxes")
 
 
-@conformance(id="volume-claim-pending", rules=["NODE-214.1"], needs=NEEDS, alone=True)
+@conformance(id="volume-claim-pending", rules=["NODE-214.1"], needs=NEEDS)
 async def a_claim_that_is_not_bound_is_told(node: Node) -> None:
     """The same for a claim that has no volume yet."""
     resources = {"requests": {"storage": "1Gi"}}

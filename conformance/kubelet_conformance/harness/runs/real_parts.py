@@ -96,7 +96,7 @@ class RealEnvironment(Struct, frozen=True):
         async with AsyncExitStack() as stack:
             stack.push_async_callback(runtime.close)
             await stack.enter_async_context(serve_cri(runtime.target, endpoint))
-            api, api_config = await _api_server(case, paths, stack)
+            api = await _api_server(case, paths, stack)
             program = self._program()
             plugins = ServedPlugins(paths.base / program.device_plugins)
             stack.push_async_callback(plugins.close)
@@ -114,15 +114,7 @@ class RealEnvironment(Struct, frozen=True):
             own = await _of_its_own(case, program, paths, stack)
             if machine is not None:
                 own = _on_given(own, case, machine, trees_of(runtime.machine, config))
-            kubelet = ProcessKubelet(
-                own.program,
-                paths,
-                endpoint,
-                node_name=NODE_NAME,
-                kubeconfig=api_config,
-                pods_asked=api.pod_lists if api is not None else None,
-                patience=self.choice.patience,
-            )
+            kubelet = self._kubelet(own.program, paths, endpoint, api)
             stack.push_async_callback(kubelet.close)
             yield Parts(
                 kubelet=kubelet,
@@ -148,17 +140,9 @@ class RealEnvironment(Struct, frozen=True):
         async with AsyncExitStack() as stack:
             router = CriRouter(self._fake_runtime(clock, endpoint, paths).cri)
             await stack.enter_async_context(serve_cri(router, endpoint))
-            api, api_config = await _api_server(case, paths, stack)
+            api = await _api_server(case, paths, stack)
             config = {**UNHURRIED, **_config(case, paths, self._own_config())}
-            kubelet = ProcessKubelet(
-                self._program(),
-                paths,
-                endpoint,
-                node_name=NODE_NAME,
-                kubeconfig=api_config,
-                pods_asked=api.pod_lists if api is not None else None,
-                patience=self.choice.patience,
-            )
+            kubelet = self._kubelet(self._program(), paths, endpoint, api)
             stack.push_async_callback(kubelet.close)
             await kubelet.start(config)
             yield SharedKubelet(
@@ -171,6 +155,20 @@ class RealEnvironment(Struct, frozen=True):
                 paths=paths,
                 config=config,
             )
+
+    def _kubelet(
+        self, program: Program, paths: NodePaths, endpoint: str, api: ApiServer | None
+    ) -> ProcessKubelet:
+        """A kubelet that does not run yet, of `api` if that is not None."""
+        return ProcessKubelet(
+            program,
+            paths,
+            endpoint,
+            node_name=NODE_NAME,
+            kubeconfig=None if api is None else _kubeconfig(paths),
+            pods_asked=None if api is None else api.pod_lists,
+            patience=self.choice.patience,
+        )
 
     def _pace(self, case: Case) -> Pace:
         return self.choice.pace(long=Feature.VIRTUAL_TIME in case.needs)
@@ -287,14 +285,15 @@ async def _system_bus(logind: FakeLogind, paths: NodePaths, stack: AsyncExitStac
     return await stack.enter_async_context(serve_logind(logind, paths.base))
 
 
-async def _api_server(
-    case: Case, paths: NodePaths, stack: AsyncExitStack
-) -> tuple[ApiServer | None, Path | None]:
-    """The API server of a case that needs one, and the kubeconfig that leads to it."""
+async def _api_server(case: Case, paths: NodePaths, stack: AsyncExitStack) -> ApiServer | None:
+    """The API server of a case that needs one; the kubeconfig leads to it."""
     if Feature.API not in case.needs:
-        return None, None
+        return None
     fake = FakeApi(running_clock(), Ids(Rng.from_system()))
     server = await stack.enter_async_context(await serve_api(fake, "127.0.0.1", 0))
-    file = paths.base / "kubeconfig"
-    file.write_text(kubeconfig(server.url))
-    return ApiServer(fake), file
+    _kubeconfig(paths).write_text(kubeconfig(server.url))
+    return ApiServer(fake)
+
+
+def _kubeconfig(paths: NodePaths) -> Path:
+    return paths.base / "kubeconfig"

@@ -37,6 +37,7 @@ UNHURRIED: Final = {
     "eventBurst": 2000,
     "kubeAPIQPS": 1000,
     "kubeAPIBurst": 2000,
+    "registryPullQPS": 0,
 }
 """What keeps the requests of one tenant from waiting for those of another."""
 GONE_WITHIN_S: Final = 60.0

@@ -49,7 +49,7 @@ DISK_INODES: Final = 1 << 14
 3 GiB of storage."""
 USED: Final = 500
 """One part of so many is used."""
-TIMER_SLACK_S: Final = 0.025
+TIMER_SLACK_S: Final = 0.05
 """How late the timers of a kubelet may come. Twenty a second are due in an idle one, nearly all of
 loops of 100 ms (volumes); those that once fell together do so from then on."""
 MINUTE_WITHIN_S: Final = 240.0

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from kubelet_conformance.harness.api_server import NAMESPACE
 from kubelet_conformance.harness.kubelets.base import HttpAnswer, HttpRequest, Kubelet, NodePaths
 from kubelet_conformance.harness.sharing.tenancy import Tenancy
+from kubeobjects.structs import replace
+
+OF_A_POD: Final = re.compile(rf"/(containerLogs|exec|attach|portForward|run)/{NAMESPACE}/")
+"""What the kubelet's own server does for one pod."""
+OF_NOBODY: Final = re.compile(r"/healthz(/\w+)?(\?.*)?")
 
 
 class SharedPods:
@@ -72,7 +79,14 @@ class TenantKubelet:
         raise self._tenancy.refuse("the pod-resources API")
 
     async def http(self, request: HttpRequest) -> HttpAnswer:
-        raise self._tenancy.refuse("the kubelet's own server")
+        """See `Kubelet`; of the tenant's own pods, or of nobody's."""
+        path = request.path
+        if OF_A_POD.match(path):
+            path = path.replace(f"/{NAMESPACE}/", f"/{self._tenancy.namespace}/", 1)
+        elif not OF_NOBODY.fullmatch(path):
+            raise self._tenancy.refuse(f"{path} of the kubelet's own server")
+        answer = await self._whole.http(replace(request, path=path))
+        return replace(answer, text=self._tenancy.own_text(answer.text))
 
     async def summary(self) -> dict[str, Any]:
         raise self._tenancy.refuse("the statistics of the node")

@@ -11,6 +11,9 @@ from kubeobjects.quantity import parse_nano
 MOST: Final = {"cpu": "100m", "memory": "128Mi"}
 """What a pod of a tenant may request: tenants together must not need more than a node has."""
 
+OF_CLAIMS: Final = "storage"
+"""What claims request, of volumes: nothing of the node."""
+
 
 def why_not_shared(pod: Mapping[str, Any]) -> str:
     """What a pod takes away from other pods of the node; "" when it is nothing."""
@@ -41,6 +44,8 @@ def _too_much(spec: Mapping[str, Any]) -> str:
         for name, amount in wanted.items():
             sums[name] += parse_nano(str(amount))
     for name, amount in sums.items():
+        if name == OF_CLAIMS:
+            continue
         if name not in MOST or amount > parse_nano(MOST[name]):
             return f"a request for much {name}"
     return ""

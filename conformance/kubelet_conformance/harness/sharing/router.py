@@ -50,11 +50,12 @@ class CriRouter:
         asked: Any = request
         if method in LISTS:
             return await self._list(method, asked, timeout_s)
-        answer: Any = await self._place_of(method, asked).call(method, request, timeout_s=timeout_s)
-        if method == "CreateContainer":
-            self._places[answer.container_id] = self._places[asked.pod_sandbox_id]
+        target = self._place_of(method, asked)
+        answer: Any = await target.call(method, request, timeout_s=timeout_s)
+        if method == "CreateContainer":  # its tenant may have left meanwhile
+            self._places[answer.container_id] = target
         elif method == "RunPodSandbox":
-            self._places[answer.pod_sandbox_id] = self._places[asked.config.metadata.uid]
+            self._places[answer.pod_sandbox_id] = target
         result: Message = answer
         return result
 

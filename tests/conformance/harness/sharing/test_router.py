@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -129,5 +130,39 @@ def test_the_pods_of_a_tenant_that_has_left_are_gone() -> None:
         status = cri.ContainerStatusRequest(container_id=world.containers["one"])
         with pytest.raises(CriError, match="not found"):
             await world.router.call("ContainerStatus", status)
+
+    run_virtual(main)
+
+
+def test_a_tenant_may_leave_while_a_sandbox_or_container_of_it_is_made() -> None:
+    """Whoever asks for it later still finds it."""
+
+    async def main() -> None:
+        world = World()
+        await world.fill()
+        fake = world.fakes["one"]
+        fake.on("RunPodSandbox").answers_late(5)
+        fake.on("CreateContainer").answers_late(5)
+        config = sandbox("one", "another")
+        made = asyncio.ensure_future(
+            world.router.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
+        )
+        request = cri.CreateContainerRequest(
+            pod_sandbox_id=world.boxes["one"],
+            config=cri.ContainerConfig(
+                metadata=cri.ContainerMetadata(name="more"), image=cri.ImageSpec(image="image")
+            ),
+            sandbox_config=sandbox("one", "uid of one"),
+        )
+        created = asyncio.ensure_future(world.router.call("CreateContainer", request))
+        await asyncio.sleep(1)
+        world.router.leave("one")
+        box: Any = await made
+        container: Any = await created
+        stop = cri.StopPodSandboxRequest(pod_sandbox_id=box.pod_sandbox_id)
+        await world.router.call("StopPodSandbox", stop)
+        remove = cri.RemoveContainerRequest(container_id=container.container_id)
+        await world.router.call("RemoveContainer", remove)
+        assert (fake.count("StopPodSandbox"), fake.count("RemoveContainer")) == (1, 1)
 
     run_virtual(main)

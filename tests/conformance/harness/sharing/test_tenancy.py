@@ -107,3 +107,11 @@ def test_a_modest_pod_shares() -> None:
     spec = {"containers": [{"resources": {"requests": {"cpu": "50m", "memory": "64Mi"}}}] * 2}
     assert why_not_shared({"spec": spec}) == ""
     assert why_not_shared({}) == ""
+
+
+def test_a_claim_takes_nothing_from_the_node() -> None:
+    claim = {
+        "kind": "PersistentVolumeClaim",
+        "spec": {"resources": {"requests": {"storage": "9Gi"}}},
+    }
+    assert why_not_shared(claim) == ""

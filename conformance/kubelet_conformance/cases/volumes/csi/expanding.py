@@ -30,8 +30,9 @@ RESIZE_ERROR: Final = "NodeResizeError"
 KINDS: Final = ("Pod", "PersistentVolumeClaim")
 SUCCESS, FAILED = "FileSystemResizeSuccessful", "VolumeResizeFailed"
 OFFLINE_FAILED: Final = "FileSystemResizeFailed"
-NOT_LONGER_S: Final = 300.0
-"""How long a case looks whether something is not done again: longer than the longest pause."""
+NOT_LONGER_S: Final = 122.0 + UPDATE_S
+"""How long a case looks whether something is not done again: the longest pause (NODE-202.2), and
+until the next sync."""
 DONE: Final = 'MountVolume.NodeExpandVolume succeeded for volume "pv" '
 NOT_DONE: Final = (
     'NodeExpandVolume.NodeExpandVolume failed for volume "pv" : '

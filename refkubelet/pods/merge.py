@@ -74,7 +74,7 @@ def merge_pod_sources(
             continue
         name = full_name_of(pod)
         if name in names:  # SRC-024, LIFE-002
-            twice.append(DroppedPod(pod, f'duplicate pod name "{name}"'))
+            twice.append(DroppedPod(pod, f'duplicate pod name "{name.rpartition("_")[0]}"'))
             continue
         names.add(name)
         if known is not None:

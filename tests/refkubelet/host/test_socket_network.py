@@ -225,6 +225,20 @@ async def test_tcp_connects_or_tells_why_PROBE_071(site: Site, dead_port: int) -
         await network.http_get(HttpRequest(f"http://127.0.0.1:{dead_port}/"), 5)
 
 
+async def test_tcp_sends_nothing_PROBE_071() -> None:
+    """PROBE-071.3: the connection is closed at once, without a byte."""
+    received: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    async def read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        received.set_result(await reader.read())
+        writer.close()
+
+    async with await asyncio.start_server(read, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        await SocketNetwork().tcp_connect("127.0.0.1", port, 5)
+        assert await asyncio.wait_for(received, 5) == b""
+
+
 class Health(grpc.GenericRpcHandler):
     """Answers Health/Check by the name of the service that is asked for."""
 
@@ -266,6 +280,7 @@ async def health() -> AsyncIterator[str]:
 
 
 async def test_grpc_health_answers_PROBE_072(health: str) -> None:
+    """PROBE-072.4: with the agent of probes, too."""
     network = SocketNetwork()
     assert await network.grpc_health(health, "", 5) == "SERVING"
     assert await network.grpc_health(health, "down", 5) == "NOT_SERVING"
@@ -284,6 +299,7 @@ async def test_grpc_health_answers_PROBE_072(health: str) -> None:
     ],
 )
 async def test_grpc_health_failures_PROBE_073(health: str, service: str, text: str) -> None:
+    """PROBE-073.3, PROBE-073.4, PROBE-073.5."""
     with pytest.raises(NetworkError) as error:
         await SocketNetwork().grpc_health(health, service, 0.3)
     assert str(error.value).startswith(text)

@@ -87,8 +87,7 @@ async def test_a_duplicate_name_is_dropped_with_an_event_SRC_024_LIFE_002() -> N
     event = recorder.events[0]
     assert (event.type, event.reason) == ("Warning", "FailedValidation")
     assert event.message == (
-        'Error validating pod web_default(2) from http due to duplicate pod name "web_default", '
-        "ignoring"
+        'Error validating pod web_default(2) from http due to duplicate pod name "web", ignoring'
     )
 
 

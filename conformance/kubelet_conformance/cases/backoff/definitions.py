@@ -20,7 +20,7 @@ STATUS, API, KILL = Feature.STATUS, Feature.API, Feature.OUTSIDE_KILL
 FAULTS = Feature.FAULTS
 
 
-@conformance(id="image-change", rules=["BACK-019.2", "BACK-019.3", "PROBE-037.4"], needs=[API])
+@conformance(id="image-change", rules=["BACK-019.2", "BACK-019.3", "PROBE-037.2"], needs=[API])
 async def a_new_image_restarts_a_container_of_any_policy(node: Node) -> None:
     """A container whose image changes is stopped and started again, with policy Never, too, and the
     event says why; the grace period is the pod's, not the probe's."""

@@ -75,7 +75,7 @@ async def a_liveness_failure_is_final_with_policy_never(node: Node) -> None:
     expect_equal(node, timeouts, {9}, "timeouts of StopContainer")
 
 
-@conformance(id="probe-grace", rules=["PROBE-037.3"], needs=[STATUS])
+@conformance(id="probe-grace", rules=["PROBE-037.1"], needs=[STATUS])
 async def the_grace_of_the_probe_beats_that_of_the_pod(node: Node) -> None:
     """A container that its liveness probe kills gets the terminationGracePeriodSeconds of the
     probe."""
@@ -90,7 +90,14 @@ async def the_grace_of_the_probe_beats_that_of_the_pod(node: Node) -> None:
 
 @conformance(
     id="readiness",
-    rules=["PROBE-033.3", "LIFE-183", "PROBE-036", "PROBE-012.3", "PROBE-020.3", "PROBE-032.2"],
+    rules=[
+        "PROBE-012.3",
+        "PROBE-020.3",
+        "PROBE-032.2",
+        "PROBE-033.3",
+        "PROBE-036",
+        "LIFE-183",
+    ],
     needs=[STATUS],
 )
 async def readiness_follows_the_probe_and_kills_nothing(node: Node) -> None:

@@ -137,7 +137,7 @@ async def successes_count_in_a_row_only(node: Node) -> None:
 
 @conformance(
     id="restart-stays-started",
-    rules=["PROBE-041.3", "PROBE-053"],
+    rules=["PROBE-017.2", "PROBE-041.3", "PROBE-053"],
     needs=[API, Feature.RESTART],
     bugs=[
         KnownBug(

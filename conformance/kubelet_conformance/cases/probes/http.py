@@ -44,7 +44,11 @@ async def a_failed_http_probe_names_the_status(node: Node) -> None:
     await says(node, "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 400")
 
 
-@conformance(id="http-request", rules=["PROBE-066", "PROBE-067"], needs=[STATUS, REACHED, SERVERS])
+@conformance(
+    id="http-request",
+    rules=["PROBE-066.1", "PROBE-066.3", "PROBE-066.5", "PROBE-067.1"],
+    needs=[STATUS, REACHED, SERVERS],
+)
 async def an_http_probe_sends_its_own_headers(node: Node) -> None:
     """An HTTP probe is a GET of the path with its query, with User-Agent kube-probe/..., Accept
     */*, and without compression."""
@@ -201,7 +205,9 @@ async def redirects_end_after_ten_requests(node: Node) -> None:
     await says(node, "Unhealthy", text)
 
 
-@conformance(id="https-unverified", rules=["PROBE-066"], needs=[STATUS, REACHED, SERVERS])
+@conformance(
+    id="https-unverified", rules=["PROBE-066.1", "PROBE-066.5"], needs=[STATUS, REACHED, SERVERS]
+)
 async def an_https_probe_takes_any_certificate(node: Node) -> None:
     """The certificate of an HTTPS probe is not verified."""
     main = container(
@@ -240,7 +246,9 @@ async def a_slow_answer_is_a_failure(node: Node) -> None:
 
 
 @conformance(
-    id="http-timeout-given", rules=["PROBE-066", "PROBE-003"], needs=[STATUS, REACHED, SERVERS]
+    id="http-timeout-given",
+    rules=["PROBE-066.6", "PROBE-072.3", "PROBE-003.1"],
+    needs=[STATUS, REACHED, SERVERS],
 )
 async def a_slow_answer_within_the_timeout_is_a_success(node: Node) -> None:
     """With a timeoutSeconds of seven an answer after two seconds is in time, of HTTP as of gRPC."""
@@ -286,7 +294,12 @@ async def the_host_of_the_manifest_is_asked(node: Node) -> None:
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
 
 
-@conformance(id="http-odd-host", rules=["PROBE-066", "PROBE-018"], needs=[API], since="1.33")
+@conformance(
+    id="http-odd-host",
+    rules=["PROBE-066.4", "PROBE-018", "PROBE-081.2"],
+    needs=[API],
+    since="1.33",
+)
 async def a_host_that_makes_no_url_is_an_error_and_no_failure(node: Node) -> None:
     """A liveness probe over HTTP whose host makes no valid URL (`a b`) never gets a result."""
     action = {"httpGet": {"port": 8080, "host": "a b", "path": "/x"}, "periodSeconds": 1}
@@ -298,7 +311,41 @@ async def a_host_that_makes_no_url_is_an_error_and_no_failure(node: Node) -> Non
     expect_equal(node, node.count("StartContainer", container="main"), 1, "starts")
 
 
-@conformance(id="http-codes", rules=["PROBE-068.1", "PROBE-068.3"], needs=[STATUS, REACHED])
+@conformance(id="http-odd-name", rules=["PROBE-066.4", "PROBE-034.1"], needs=[API])
+async def a_host_that_can_be_no_name_is_a_failure(node: Node) -> None:
+    """A liveness probe over HTTP whose host is a label between dots that is empty (`a..b`) fails,
+    and the container is restarted."""
+    action = {"httpGet": {"port": 8080, "host": "a..b", "path": "/x"}, "periodSeconds": 1}
+    main = container("main", livenessProbe={**action, "failureThreshold": 1})
+    await node.api.create_pod(pod("web", main))
+    text = 'Get "http://a..b:8080/x": dial tcp: lookup a..b: no such host'
+    await says(node, "Unhealthy", f"Liveness probe failed: {text}")
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") >= 2,
+        within_s=limits.START_S + 2 * RUN_S + limits.NOTICE_S,
+        what="a second start",
+    )
+
+
+@conformance(id="http-odd-header", rules=["PROBE-067.5"], needs=[API, REACHED])
+async def a_header_with_a_line_end_fails_the_run(node: Node) -> None:
+    """A header whose value has a control character is not sent: each run fails, though a server
+    that answers is there."""
+    headers = [{"name": "X-Tag", "value": "a\nX-Other: b"}]
+    probe = http_probe(8080, "/x", httpHeaders=headers)
+    main = container("main", runs().also(serves(8080)), probes={"readiness": probe})
+    await node.api.create_pod(pod("web", main))
+    await node.wait_running("web")
+    url = f"http://{pod_ip(node, 'web')}:8080/x"
+    text = f'Get "{url}": net/http: invalid header field value for "X-Tag"'
+    await says(node, "Unhealthy", f"Readiness probe failed: {text}")
+    await node.run_for(2 * RUN_S)
+    expect(node, not ready(node), "main is not ready")
+
+
+@conformance(
+    id="http-codes", rules=["PROBE-068.1", "PROBE-068.3", "PROBE-011.1"], needs=[STATUS, REACHED]
+)
 async def codes_below_400_are_successes(node: Node) -> None:
     """Every status from 200 to 399 makes a container ready, and none from 400 on, in probes of
     every type: with 400 a liveness probe kills, and a startup probe never succeeds."""

@@ -3,11 +3,20 @@ what a container's end means for its `started` and `ready`."""
 
 from typing import Any
 
+from fakecri import stops
 from kubelet_conformance.harness import limits
 from kubelet_conformance.harness.expect import expect, expect_equal
-from kubelet_conformance.harness.manifests import ExecProbe, container, pod, sidecar
+from kubelet_conformance.harness.manifests import (
+    Exec,
+    ExecProbe,
+    PodPlan,
+    RunProbe,
+    container,
+    pod,
+    sidecar,
+)
 from kubelet_conformance.harness.node import Node
-from kubelet_conformance.harness.workload import exits, ignores_term, in_turn, runs
+from kubelet_conformance.harness.workload import exits, has_file, ignores_term, in_turn, runs
 from kubelet_conformance.registry import Feature, conformance
 
 API, STATUS = Feature.API, Feature.STATUS
@@ -92,19 +101,29 @@ async def are(node: Node, state: str, *names: str, within_s: float) -> None:
 
 @conformance(
     id="started-of-each-kind",
-    rules=["PROBE-041.1", "PROBE-041.2", "PROBE-041.3", "PROBE-041.5", "PROBE-042.5"],
+    rules=[
+        "PROBE-017.3",
+        "PROBE-041.1",
+        "PROBE-041.2",
+        "PROBE-041.3",
+        "PROBE-041.5",
+        "PROBE-042.3",
+        "PROBE-042.5",
+    ],
     needs=[STATUS],
 )
 async def started_says_whether_a_container_has_got_that_far(node: Node) -> None:
     """`started` is false before a container runs and when it has ended, true while one without
     startup probe runs, whatever its other probes say; with a startup probe from its success on,
-    and it stays true at later syncs."""
+    and it stays true at later syncs. One without readiness probe is ready as soon as it has
+    started."""
     never = {"readiness": ExecProbe(from_s=1000), "liveness": ExecProbe()}
     startup = {"startup": ExecProbe(from_s=4, failure_threshold=60)}
     plan = pod(
         "web",
         container("plain", probes=never),
         container("slow", probes=startup),
+        container("alive", probes={"liveness": ExecProbe()}),
         container("job", exits(0, after_s=3)),
         init=[container("first", exits(0, after_s=3)), sidecar("side")],
         restartPolicy="OnFailure",
@@ -128,10 +147,10 @@ async def started_says_whether_a_container_has_got_that_far(node: Node) -> None:
     )
     await are(node, "terminated", "job", within_s=3 + limits.NOTICE_S)
     await node.run_for(limits.NOTICE_S)
-    due = {"first": False, "side": True, "plain": True, "slow": True, "job": False}
+    due = {"first": False, "side": True, "plain": True, "slow": True, "alive": True, "job": False}
     expect_equal(node, started(*due), due, "started at the end")
     ready = {name: node.container("web", name).get("ready") for name in due}
-    expected = {"first": True, "side": True, "plain": False, "slow": True, "job": False}
+    expected = due | {"first": True, "plain": False}
     expect_equal(node, ready, expected, "ready at the end")
 
 
@@ -223,3 +242,127 @@ def probed(node: Node, name: str, kind: str) -> list[float]:
     """When the exec probe of that kind of the container ran."""
     calls = node.calls("ExecSync", container=name)
     return [node.time_s(c) for c in calls if c.request.cmd[-1] == f"/tmp/{kind}"]
+
+
+@conformance(
+    id="readiness-of-the-gone",
+    rules=["PROBE-033.2", "STAT-009.3", "PROBE-031.1"],
+    needs=[API, Feature.FAULTS, Feature.OUTSIDE_KILL],
+)
+async def the_answer_of_a_container_that_is_gone_says_nothing_of_the_next(node: Node) -> None:
+    """A readiness probe succeeds, and its answer comes when the container has ended and the next
+    one runs: that one is never told to be ready."""
+    readiness: dict[str, Any] = {"readinessProbe": ExecProbe(timeout_s=20).manifest("readiness")}
+    work = in_turn(runs(has_file("/tmp/readiness")), runs())
+    answer = node.runtime.on("ExecSync", container="main").answers_late(7)
+    await node.api.create_pod(pod("web", container("main", work, **readiness)))
+    await node.run_until(
+        lambda: node.count("ExecSync", container="main"),
+        within_s=limits.START_S + 2,
+        what="a probe of the first container",
+    )
+    (first,) = node.calls("ExecSync", container="main")
+    await node.run_for(0.5)  # it has succeeded, and the kubelet does not know
+    await node.runtime.kill_container("main", pod="web")
+    await node.run_until(
+        lambda: shown(node, "web", "main", 1), within_s=limits.START_S, what="the second one runs"
+    )
+    expect(node, first.ended_s is None, "the answer has not come yet", first.ended_s)
+    await node.run_until(lambda: first.ended_s is not None, within_s=8, what="the late answer")
+    answer.release()
+    await node.run_for(limits.NOTICE_S)
+    written = [
+        each["ready"]
+        for request in node.api.requests("PATCH", "/pods/web/status$")
+        for each in request.body["status"].get("containerStatuses") or ()
+    ]
+    expect_equal(node, set(written), {False}, "ready in all statuses that were written")
+    ready = [each["ready"] for each in shown(node, "web", "main", 1)]
+    expect_equal(node, set(ready), {False}, "ready of the second container")
+    condition = node.condition("web", "Ready")
+    expect_equal(node, condition.get("status"), "False", "Ready")
+
+
+@conformance(
+    id="sidecar-probed-again",
+    rules=["PROBE-014.3", "PROBE-001.1", "PROBE-012.1"],
+    needs=[STATUS],
+)
+async def the_next_instance_of_a_sidecar_is_probed(node: Node) -> None:
+    """A sidecar that ends in a pod with policy Never is probed again when it runs again, with each
+    probe that it has."""
+    probes = {"liveness": ExecProbe(), "readiness": ExecProbe(), "startup": ExecProbe()}
+    side = sidecar("side", in_turn(exits(0, after_s=4), exits(1, after_s=4), runs()), probes=probes)
+    calm = container("calm", probes={"readiness": ExecProbe()})
+    await node.apply_static(pod("job", calm, init=[side], restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="side") == 3,
+        within_s=limits.START_S + 2 * 4 + limits.restart_after(0).high_s + 20,
+        what="a third start of side",
+    )
+    third_s = node.ended_s(node.calls("StartContainer", container="side")[2])
+    await node.run_until(
+        lambda: all(probed(node, "side", kind)[-1] > third_s for kind in probes),
+        within_s=3 + limits.NOTICE_S,
+        what="all probes of the third instance",
+    )
+    await node.run_until(
+        lambda: node.container("job", "side").get("ready"), within_s=limits.NOTICE_S, what="ready"
+    )
+
+
+@conformance(id="no-probe-in-back-off", rules=["PROBE-014.1", "PROBE-013"], needs=[STATUS])
+async def a_container_that_has_ended_is_not_probed(node: Node) -> None:
+    """While a container that ended before its startup probe has succeeded waits in its back-off,
+    none of its probes runs."""
+    slow = ExecProbe(from_s=1000, failure_threshold=1000)
+    probes = {"startup": slow, "liveness": ExecProbe(), "readiness": ExecProbe()}
+    await node.apply_static(pod("web", container("main", exits(1, after_s=4), probes=probes)))
+    await node.run_until(
+        lambda: (
+            node.count("StartContainer", container="main") == 2
+            and node.container("web", "main").get("restartCount") == 1
+            and "running" not in node.container("web", "main").get("state", {})
+        ),
+        within_s=2 * 4 + 2 * limits.START_S,
+        what="main has ended again",
+    )
+    await node.run_for(0.5)
+    before = node.count("ExecSync", container="main")
+    expect(node, before >= 4, "the startup probe has run in both instances", before)
+    await node.run_for(5)
+    expect_equal(node, node.count("ExecSync", container="main"), before, "runs so far")
+
+
+def asking(word: str) -> PodPlan:
+    """A pod with a UID of its own and a readiness probe that runs that command."""
+    probe = RunProbe(run=Exec(("true", word)))
+    uid = "00000000-0000-0000-0000-0000000ca11e"
+    main = container("main", runs(stops(0, after_s=2)), probes={"readiness": probe})
+    return pod("web", main, grace_s=6, metadata={"uid": uid})
+
+
+@conformance(
+    id="probes-of-the-new-pod", rules=["PROBE-094.1", "MIRR-006.1"], needs=[STATUS], alone=True
+)
+async def a_pod_that_comes_back_has_the_probes_of_its_new_manifest(node: Node) -> None:
+    """A static pod with a UID of its own is removed, and while it stops its manifest comes back
+    with another probe: when the pod runs again, that one runs, and the former one does not."""
+    await node.apply_static(asking("former"))
+
+    def asked(word: str) -> int:
+        return sum(c.request.cmd[-1] == word for c in node.calls("ExecSync", container="main"))
+
+    await node.run_until(lambda: asked("former"), within_s=limits.START_S + 2, what="a probe")
+    await node.remove_static("web")
+    await node.run_for(1)
+    await node.apply_static(asking("new"))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2,
+        within_s=2 + limits.STOP_S + limits.START_S,
+        what="the pod runs again",
+    )
+    before = asked("former")
+    await node.run_until(lambda: asked("new"), within_s=limits.NOTICE_S, what="the new probe")
+    await node.run_for(limits.NOTICE_S)
+    expect_equal(node, asked("former"), before, "runs of the former probe")

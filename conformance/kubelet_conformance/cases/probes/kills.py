@@ -68,7 +68,7 @@ async def restart_rules_do_not_count_after_a_kill(node: Node) -> None:
 
 @conformance(
     id="probe-grace-pre-stop",
-    rules=["PROBE-037.5", "PROBE-037.6", "PROBE-037.3"],
+    rules=["PROBE-037.3", "PROBE-037.4", "PROBE-037.1"],
     needs=[STATUS],
 )
 async def the_hook_takes_its_time_from_the_grace_of_the_probe(node: Node) -> None:

@@ -91,7 +91,11 @@ async def a_tcp_probe_of_no_possible_name_fails(node: Node) -> None:
     )
 
 
-@conformance(id="grpc-serving", rules=["PROBE-072"], needs=[STATUS, REACHED, SERVERS])
+@conformance(
+    id="grpc-serving",
+    rules=["PROBE-072.1", "PROBE-072.2", "PROBE-072.5"],
+    needs=[STATUS, REACHED, SERVERS],
+)
 async def a_grpc_probe_asks_the_health_service(node: Node) -> None:
     """A gRPC probe asks the health service about the named service, and SERVING is a success."""
     main = container(
@@ -107,7 +111,7 @@ async def a_grpc_probe_asks_the_health_service(node: Node) -> None:
     expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
 
 
-@conformance(id="grpc-not-serving", rules=["PROBE-073"], needs=[API, REACHED, SERVERS])
+@conformance(id="grpc-not-serving", rules=["PROBE-073.1"], needs=[API, REACHED, SERVERS])
 async def every_other_health_is_a_failure(node: Node) -> None:
     """NOT_SERVING and UNKNOWN are failures of the probe, and the events say so."""
     work = runs()
@@ -120,7 +124,7 @@ async def every_other_health_is_a_failure(node: Node) -> None:
     await says(node, "Unhealthy", f'Liveness {why} "UNKNOWN")')
 
 
-@conformance(id="grpc-refused", rules=["PROBE-073"], needs=[API, REACHED])
+@conformance(id="grpc-refused", rules=["PROBE-073.1", "PROBE-073.2"], needs=[API, REACHED])
 async def a_grpc_probe_waits_for_its_connection(node: Node) -> None:
     """A gRPC probe fails when no connection is accepted in time."""
     main = container("main", probes={"readiness": grpc_probe(9090, timeout_s=1)})
@@ -131,7 +135,7 @@ async def a_grpc_probe_waits_for_its_connection(node: Node) -> None:
     await says(node, "Unhealthy", f"Readiness probe failed: timeout: {text}")
 
 
-@conformance(id="grpc-slow", rules=["PROBE-073", "PROBE-072"], needs=[API, REACHED, SERVERS])
+@conformance(id="grpc-slow", rules=["PROBE-073.3", "PROBE-072.3"], needs=[API, REACHED, SERVERS])
 async def connection_and_call_share_the_time_limit(node: Node) -> None:
     """A health answer that comes later than timeoutSeconds is a failure."""
     port = serves(9090, "grpc", delay_s=4)
@@ -139,3 +143,28 @@ async def connection_and_call_share_the_time_limit(node: Node) -> None:
     await node.api.create_pod(pod("web", main))
     text = "Readiness probe failed: timeout: health rpc did not complete within 1s"
     await says(node, "Unhealthy", text)
+
+
+@conformance(id="grpc-no-such-service", rules=["PROBE-073.5"], needs=[API, REACHED, SERVERS])
+async def a_service_that_the_server_does_not_know_is_a_failure(node: Node) -> None:
+    """A gRPC probe that asks for a service which the server does not know fails with the error of
+    the call; one that asks for a known one at the same port succeeds."""
+    work = runs().also(serves(9090, "grpc", service="known"))
+    probes = {
+        "readiness": grpc_probe(9090, "other"),
+        "liveness": grpc_probe(9090, "known"),
+    }
+    await node.api.create_pod(pod("web", container("main", work, probes=probes)))
+    text = "error: health rpc probe failed: rpc error: code = NotFound desc = "
+    await node.run_until(
+        lambda: [
+            event
+            for event in node.events("Unhealthy", pod="web")
+            if event["message"].startswith(f"Readiness probe failed: {text}")
+        ],
+        within_s=limits.START_S + 3 * RUN_S,
+        what=f"an event Readiness probe failed: {text}...",
+    )
+    await node.run_for(2 * RUN_S)
+    expect(node, not ready(node), "main is not ready")
+    expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")

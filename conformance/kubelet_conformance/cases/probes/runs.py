@@ -65,19 +65,42 @@ async def a_probe_without_numbers_has_the_defaults(node: Node) -> None:
     expect(node, 9 <= gap <= 10.5 + node.slack_s, "about 10 s between two runs", f"{gap:.2f} s")
 
 
-@conformance(id="probe-below-threshold", rules=["PROBE-025", "PROBE-019"], needs=[API])
+@conformance(
+    id="probe-below-threshold",
+    rules=["PROBE-025.1", "PROBE-025.2", "PROBE-019.2", "PROBE-081.1", "PROBE-081.4"],
+    needs=[API],
+)
 async def failures_below_the_threshold_change_nothing(node: Node) -> None:
-    """Each failed run of a probe leaves an event; with fewer failures in a row than
-    failureThreshold nothing else happens."""
-    probe = ExecProbe(from_s=2.5, failure_threshold=5)
-    await node.api.create_pod(pod("web", container("main", probes={"liveness": probe})))
+    """Each failed run of a probe leaves one event, which names its type; with fewer failures in a
+    row than failureThreshold nothing else happens: the container stays started and ready, and no
+    status is written."""
+    kinds = ("startup", "liveness", "readiness")
+    gap = {"until_s": 8, "failure_threshold": 6}
+    probes = {
+        "startup": ExecProbe(from_s=3.5, failure_threshold=9),
+        "liveness": ExecProbe(**gap),
+        "readiness": ExecProbe(**gap),
+    }
+    back = [has_file(f"/tmp/{kind}", from_s=11.5) for kind in kinds[1:]]
+    await node.api.create_pod(pod("web", container("main", runs(*back), probes=probes)))
     await node.run_until(
-        lambda: node.event_count("Unhealthy", pod="web") >= 2,
-        within_s=limits.START_S + 3,
-        what="two events",
+        lambda: node.api.container("web", "main").get("ready"),
+        within_s=limits.START_S + 3 + 3,
+        what="ready",
     )
-    await node.run_for(4)
+    await node.run_for(limits.EVENTS_S)
+    written = len(node.api.requests("PATCH", "/pods/web/status$"))
+    await node.run_for(9)
     expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
+    patches = len(node.api.requests("PATCH", "/pods/web/status$")) - written
+    expect_equal(node, patches, 0, "writes of the status since main is ready")
+    for kind in kinds:
+        failed = sum(code != 0 for code in answers(node, f"/tmp/{kind}"))
+        expect(node, failed >= 2, f"two failures of {kind} or more", failed)
+        text = f"{kind.capitalize()} probe failed: "
+        told = [e for e in node.events("Unhealthy", pod="web") if e["message"].startswith(text)]
+        times = sum(event.get("count") or 1 for event in told)
+        expect_equal(node, times, failed, f"events {text}")
 
 
 @conformance(id="liveness-hold", rules=["PROBE-020.1", "PROBE-013"], needs=[STATUS])
@@ -267,16 +290,47 @@ async def a_broken_exec_call_is_no_failure(node: Node) -> None:
     expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
 
 
-@conformance(id="liveness-event", rules=["PROBE-034", "LIFE-115"], needs=[API])
+@conformance(
+    id="exec-hangs",
+    rules=["PROBE-063.4", "PROBE-063.2"],
+    needs=[API, Feature.FAULTS],
+    node_config={"runtimeRequestTimeout": "5s"},
+)
+async def a_runtime_that_does_not_answer_is_waited_for_a_while(node: Node) -> None:
+    """An ExecSync without an answer has failed for the probe when its timeout and that of a request
+    to the runtime have passed, no sooner and no later; the event names the timeout of the probe."""
+    probe = RunProbe(run=script("exit 0", 0), timeout_s=2)
+    with node.runtime.on("ExecSync", container="main").hangs():
+        await node.api.create_pod(pod("web", container("main", probes={"liveness": probe})))
+        await node.run_until(
+            lambda: node.count("StopContainer", container="main"),
+            within_s=limits.START_S + 2 + 2 + 5 + limits.NOTICE_S,
+            what="main is stopped",
+        )
+    waited_s = node.times_s("StopContainer", container="main")[0]
+    waited_s -= node.times_s("ExecSync", container="main")[0]
+    fits = 6.9 <= waited_s <= 7 + 1 + node.slack_s
+    expect(node, fits, "the stop about 7 s after the call", f"{waited_s:.2f} s")
+    text = 'command timed out: "/bin/sh -c exit 0" timed out after 2s'
+    await node.run_until(lambda: node.events("Unhealthy", pod="web"), within_s=limits.NOTICE_S)
+    event = node.events("Unhealthy", pod="web")[0]
+    expect_equal(node, event["message"], f"Liveness probe failed: {text}", "message")
+
+
+@conformance(id="liveness-event", rules=["PROBE-034.1", "PROBE-034.4", "LIFE-115"], needs=[API])
 async def a_liveness_kill_says_so(node: Node) -> None:
-    """The event Killing says that the container failed its liveness probe and will be restarted."""
+    """The event Killing, no warning, says that the container failed its liveness probe and will be
+    restarted."""
     main = container("main", probes={"liveness": ExecProbe(until_s=1)})
     await node.api.create_pod(pod("web", main))
     await node.run_until(
         lambda: node.events("Killing", pod="web"), within_s=limits.START_S + 3 + limits.NOTICE_S
     )
     text = "Container main failed liveness probe, will be restarted"
-    expect_equal(node, node.events("Killing", pod="web")[0]["message"], text, "message")
+    event = node.events("Killing", pod="web")[0]
+    expect_equal(node, (event["type"], event["message"]), ("Normal", text), "type and message")
+    path = event["involvedObject"].get("fieldPath")
+    expect_equal(node, path, "spec.containers{main}", "fieldPath")
 
 
 @conformance(id="startup-event", rules=["PROBE-034", "PROBE-037"], needs=[API])

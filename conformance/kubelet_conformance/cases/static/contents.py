@@ -38,15 +38,30 @@ def created(node: Node) -> list[Any]:
 
 @conformance(
     id="static-defaults",
-    rules=["SRC-036.1", "SRC-036.2", "SRC-036.3", "SRC-033.3", "MIRR-023"],
+    rules=[
+        "SRC-036.1",
+        "SRC-036.2",
+        "SRC-036.3",
+        "SRC-036.4",
+        "SRC-036.6",
+        "SRC-033.3",
+        "MIRR-023",
+        "PROBE-003.5",
+    ],
     needs=[API],
+    alone=True,
 )
 async def a_static_pod_has_the_defaults_of_an_api_server(node: Node) -> None:
     """The mirror pod is posted with the UID of the static pod and with the defaults that an API
-    server would set; a negative grace period is 1, amounts are rounded up."""
+    server would set, those of probes, too; a negative grace period is 1, amounts are rounded up.
+    What admission would add to a pod is not there: no account, no token, no priority."""
     amounts = {"cpu": "0.00025", "memory": "0.1Gi"}
-    plain = container("main", resources={"requests": amounts, "limits": {"cpu": "2"}})
-    await node.apply_static(pod("web", plain, grace_s=None))
+    plain = container(
+        "main",
+        resources={"requests": amounts, "limits": {"cpu": "2"}},
+        livenessProbe={"exec": {"command": ["/bin/true"]}},
+    )
+    await node.apply_static(pod("web", plain, grace_s=None, priorityClassName="important"))
     await node.apply_static(pod("short", grace_s=-5))
     web, short = await posted(node, "web", "short")
     spec = web["spec"]
@@ -61,6 +76,12 @@ async def a_static_pod_has_the_defaults_of_an_api_server(node: Node) -> None:
     expect_equal(node, {key: spec.get(key) for key in expected}, expected, "fields of the spec")
     requests = spec["containers"][0]["resources"]["requests"]
     expect_equal(node, requests, {"cpu": "1m", "memory": "107374182400m"}, "requests")
+    numbers = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1}
+    probe = spec["containers"][0]["livenessProbe"]
+    shown = {key: value for key, value in probe.items() if key != "exec"}
+    expect_equal(node, shown, numbers | {"failureThreshold": 3}, "numbers of the probe")
+    added = [key for key in ("serviceAccountName", "volumes", "priority") if key in spec]
+    expect_equal(node, added, [], "what admission would add")
     expect_equal(node, short["spec"]["terminationGracePeriodSeconds"], 1, "grace period of short")
     uid = node.calls("RunPodSandbox", pod="web")[0].uid
     expect_equal(node, web["metadata"].get("uid"), uid, "UID in the posted mirror")
@@ -163,16 +184,19 @@ async def an_edit_with_an_explicit_uid_is_made_in_place(node: Node) -> None:
 
 @conformance(
     id="static-removed-grace",
-    rules=["MIRR-005.1", "MIRR-005.2", "MIRR-005.3"],
+    rules=["MIRR-005.1", "MIRR-005.2", "MIRR-005.3", "MIRR-005.4"],
     needs=[STATUS],
 )
 async def removed_pods_have_the_grace_of_their_spec(node: Node) -> None:
     """A pod whose manifest is removed is stopped with the grace period of its spec, 30 s where it
-    has none and 2 s where it has 0, after its preStop hook has run."""
-    graces = {"none": None, "zero": 0, "seven": 7}
+    has none and 2 s where it has 0, after its preStop hook has run; what its manifest says of the
+    grace of a deletion counts instead."""
+    graces = {"none": None, "zero": 0, "seven": 7, "said": 9}
     for name, grace_s in graces.items():
         hooks = {"preStop": hook(name=name)} if name == "seven" else {}
-        await node.apply_static(pod(name, container("main", hooks=hooks), grace_s=grace_s))
+        said = {"deletionGracePeriodSeconds": 4} if name == "said" else {}
+        main = container("main", hooks=hooks)
+        await node.apply_static(pod(name, main, grace_s=grace_s, metadata=said))
     for name in graces:
         await node.wait_running(name)
     for name in graces:
@@ -180,10 +204,11 @@ async def removed_pods_have_the_grace_of_their_spec(node: Node) -> None:
     await node.run_until(
         lambda: all(node.count("StopContainer", pod=name) for name in graces),
         within_s=limits.NOTICE_S + limits.STOP_S,
-        what="all three pods are stopped",
+        what="all pods are stopped",
     )
     timeouts = {n: node.calls("StopContainer", pod=n)[0].request.timeout for n in graces}
-    expect_equal(node, timeouts, {"none": 30, "zero": 2, "seven": 7}, "timeouts of StopContainer")
+    expected = {"none": 30, "zero": 2, "seven": 7, "said": 4}
+    expect_equal(node, timeouts, expected, "timeouts of StopContainer")
     ran = node.calls("ExecSync", pod="seven")
     expect_equal(node, len(ran), 1, "preStop hooks")
 

@@ -35,6 +35,52 @@ async def the_static_pod_path_may_be_one_file(node: Node) -> None:
     )
 
 
+@conformance(id="static-path-empty", rules=["SRC-001.3"], needs=[API, RESTART])
+async def without_a_static_pod_path_no_file_is_waited_for(node: Node) -> None:
+    """A kubelet without a static pod path runs the pods of the API server, and cleans up without
+    waiting for files."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    await node.kubelet.restart(staticPodPath="")
+    await node.run_until(
+        lambda: node.count("StopContainer", pod="web"),
+        within_s=limits.SETTLE_S + limits.START_S + 2 * limits.HOUSEKEEPING_S,
+        what="the pod that no source has is stopped",
+    )
+    await node.api.create_pod(pod("job"))
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="job"), within_s=limits.START_S, what="job starts"
+    )
+    expect_equal(node, node.count("StartContainer", pod="web"), 1, "starts of web")
+
+
+@conformance(id="static-path-loop", rules=["SRC-007.3"], needs=[API, RESTART])
+async def a_path_that_cannot_be_looked_at_changes_nothing(node: Node) -> None:
+    """While the static pod path is a link that leads to itself its pods run on; when it leads to an
+    empty directory, they stop."""
+    full, empty = (node.machine.host_path(name) for name in ("filled", "bare"))
+    for directory in (full, empty):
+        directory.mkdir()
+    link = node.machine.host_path("link")
+    link.symlink_to(full)
+    (full / "web.yaml").write_text(YAML.format(name="web"))
+    await node.kubelet.restart(staticPodPath=str(link), fileCheckFrequency=f"{PERIOD_S}s")
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="web"), within_s=limits.START_S, what="web starts"
+    )
+    link.unlink()
+    link.symlink_to(link)
+    await node.run_for(2 * PERIOD_S + limits.NOTICE_S)
+    expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops while the path is a loop")
+    link.unlink()
+    link.symlink_to(empty)
+    await node.run_until(
+        lambda: node.count("StopContainer", pod="web"),
+        within_s=PERIOD_S + limits.NOTICE_S,
+        what="web is stopped",
+    )
+
+
 @conformance(id="static-path-missing", rules=["SRC-007.1", "SRC-007.2", "SRC-007.4"],
              needs=[API, RESTART])  # fmt: skip
 async def a_static_pod_path_may_be_missing(node: Node) -> None:

@@ -72,7 +72,11 @@ async def any_edit_of_the_spec_makes_another_pod(node: Node) -> None:
     expect_equal(node, texts, [b"1", b"2", b"2"], "values of the variable A in the three pods")
 
 
-@conformance(id="static-two-edits", rules=["MIRR-004", "LIFE-030"], needs=[STATUS])
+@conformance(
+    id="static-two-edits",
+    rules=["MIRR-002.2", "MIRR-004.1", "MIRR-004.2", "LIFE-030"],
+    needs=[STATUS],
+)
 async def of_several_edits_only_the_last_starts(node: Node) -> None:
     """Of several edits while the old pod stops only the last version ever reaches the runtime."""
     await node.apply_static(version(1, stop_takes_s=2, grace_s=5))

@@ -114,7 +114,9 @@ async def the_status_waits_for_the_mirror(node: Node) -> None:
 
 
 @conformance(
-    id="mirror-deleted", rules=["MIRR-029.1", "MIRR-029.2", "MIRR-029.3", "MIRR-025.1"], needs=[API]
+    id="mirror-deleted",
+    rules=["MIRR-029.1", "MIRR-029.2", "MIRR-029.3", "MIRR-025.1", "STAT-001.3"],
+    needs=[API],
 )
 async def a_deleted_mirror_is_made_again(node: Node) -> None:
     """A mirror pod that is deleted with a grace period is created again under a new UID, and the
@@ -209,7 +211,9 @@ async def changes_of_the_mirror_do_not_touch_the_pod(node: Node) -> None:
 
 
 @conformance(
-    id="mirror-status-corrected", rules=["STAT-021.3", "MIRR-027.3", "SRC-062.1"], needs=[API]
+    id="mirror-status-corrected",
+    rules=["STAT-020.2", "STAT-021.3", "MIRR-027.3", "SRC-062.1"],
+    needs=[API],
 )
 async def a_wrong_status_at_the_api_is_corrected(node: Node) -> None:
     """A status of the mirror pod that another client has written is corrected within 10 s."""
@@ -252,7 +256,8 @@ async def the_mirror_survives_a_kubelet_restart(node: Node) -> None:
 )
 async def an_edit_replaces_the_mirror_when_the_new_pod_starts(node: Node) -> None:
     """While the old version of an edited static pod stops, its mirror pod stays; the new version
-    gets a new one, made right after the old one was deleted by its UID."""
+    gets a new one in its first sync, before its containers, made right after the old one was
+    deleted by its UID."""
     slow = container("main", runs(stops(0, after_s=2)))
     await node.apply_static(pod("web", slow, grace_s=6))
     uid = await mirror_running(node, "web")
@@ -272,6 +277,9 @@ async def an_edit_replaces_the_mirror_when_the_new_pod_starts(node: Node) -> Non
     creation = [r for r in node.api.requests("POST", "/pods$") if r.status < 300][-1]
     gap_s = creation.started_s - deleted.ended_s
     expect(node, 0 <= gap_s <= 0.5 + node.slack_s, "the POST right after the DELETE", f"{gap_s} s")
+    await node.wait_running("web")
+    created = node.calls("CreateContainer", pod="web")[1]
+    expect(node, creation.ended_s <= created.started_s, "the mirror before the new container")
 
 
 @conformance(
@@ -372,7 +380,7 @@ def without_times(status: dict[str, Any]) -> dict[str, Any]:
 
 @conformance(
     id="mirror-of-the-finished",
-    rules=["MIRR-030.4", "MIRR-008.1", "STAT-008", "MIRR-031.4"],
+    rules=["MIRR-030.3", "MIRR-008.1", "STAT-008", "MIRR-031.4"],
     needs=[API, RESTART],
 )
 async def the_mirror_of_a_finished_pod_stays_as_it_is(node: Node) -> None:

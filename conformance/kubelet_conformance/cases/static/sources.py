@@ -189,7 +189,7 @@ async def only_the_first_document_of_a_file_counts(node: Node) -> None:
 
 @conformance(
     id="static-identity",
-    rules=["SRC-033.1", "SRC-033.2", "SRC-034.1", "SRC-034.2", "SRC-034.3"],
+    rules=["SRC-030.2", "SRC-033.1", "SRC-033.2", "SRC-034.1", "SRC-034.2", "SRC-034.3"],
     needs=[STATUS],
 )
 async def a_static_pod_gets_name_namespace_and_annotations(node: Node) -> None:

@@ -167,3 +167,56 @@ async def an_answer_that_is_no_pod_changes_nothing(node: Node) -> None:
         what="the next pod",
     )
     expect(node, node.count("StopContainer", pod="web") == 0, "web runs on")
+
+
+@conformance(
+    id="url-duplicates",
+    rules=["SRC-024.1", "SRC-024.2"],
+    needs=[*WEB, Feature.API],
+    node_config=CONFIG,
+)
+async def of_two_pods_of_one_name_the_first_is_run(node: Node) -> None:
+    """Of two pods of the same name in one list the first is run; the other one is left out, which
+    an event says, and the rest of the list is run."""
+    first, second = (pod("web", metadata={"labels": {"v": v}}) for v in ("1", "2"))
+    node.serve_pods(first, second, pod("other"))
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="other") == 1,
+        within_s=PERIOD_S + limits.START_S,
+        what="the other pod",
+    )
+    await until_asked(node)
+    labels = [c.request.config.labels.get("v") for c in node.calls("RunPodSandbox", pod="web")]
+    expect_equal(node, labels, ["1"], "labels of the sandboxes of web")
+    event, *more = node.events("FailedValidation")
+    expect_equal(node, len(more), 0, "further events FailedValidation")
+    expect_equal(node, event["type"], "Warning", "type of the event")
+    uid = event["involvedObject"]["uid"]
+    name = f"web-{node.name}"
+    text = (
+        f"Error validating pod {name}_default({uid}) from http "
+        f'due to duplicate pod name "{name}", ignoring'
+    )
+    expect_equal(node, event["message"], text, "message of the event")
+    (sandbox,) = node.calls("RunPodSandbox", pod="web")
+    expect(node, sandbox.uid != uid, "the event is about the second pod", uid)
+
+
+@conformance(
+    id="url-tolerations", rules=["SRC-035.3"], needs=[*WEB, Feature.API], node_config=CONFIG
+)
+async def a_pod_of_a_url_tolerates_what_its_manifest_says(node: Node) -> None:
+    """The mirror of a pod of a URL has the tolerations of the manifest and no other."""
+    own = {"key": "mine", "operator": "Exists"}
+    node.serve_pods(pod("web", tolerations=[own]), pod("bare"))
+    await node.run_until(
+        lambda: node.api.pod("web") and node.api.pod("bare"),
+        within_s=PERIOD_S + limits.START_S,
+        what="both mirrors",
+    )
+    bodies = {r.body["metadata"]["name"]: r.body for r in node.api.requests("POST", "/pods$")}
+    shown = {
+        name: bodies[node.runtime.pod_name(name)]["spec"].get("tolerations")
+        for name in ("web", "bare")
+    }
+    expect_equal(node, shown, {"web": [own], "bare": None}, "tolerations of the posted mirrors")

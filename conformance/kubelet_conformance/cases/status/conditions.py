@@ -10,6 +10,7 @@ from kubelet_conformance.harness.manifests import (
     ExecProbe,
     container,
     pod,
+    sidecar,
 )
 from kubelet_conformance.harness.node import Node
 from kubelet_conformance.harness.workload import exits
@@ -54,7 +55,14 @@ async def set_condition(node: Node, kind: str, value: str) -> None:
 
 @conformance(
     id="ready-names-the-unready",
-    rules=["STAT-040.1", "STAT-040.2", "STAT-041.1", "STAT-022.5", "LIFE-183", "LIFE-182"],
+    rules=[
+        "STAT-040.1",
+        "STAT-040.2",
+        "STAT-041.1",
+        "STAT-022.5",
+        "LIFE-183",
+        "LIFE-182",
+    ],
     needs=[API],
 )
 async def unready_containers_are_named(node: Node) -> None:
@@ -126,19 +134,23 @@ async def init_containers_that_are_not_done_are_named(node: Node) -> None:
 
 @conformance(
     id="sandbox-before-containers",
-    rules=["STAT-043.2", "STAT-003.2", "LIFE-180"],
+    rules=["STAT-043.2", "STAT-003.2", "STAT-012.2", "LIFE-180"],
     needs=[API, FAULTS],
     since="1.36",
 )
 async def a_ready_sandbox_is_told_before_its_containers(node: Node) -> None:
     """PodReadyToStartContainers turns True when the sandbox is ready, before a container is; the
-    start time is that of the pod and not of its containers."""
+    start time is that of the pod and not of its containers. Nothing else is told before the next
+    sync, not even the address that the pod has."""
     rule = node.runtime.on("CreateContainer", container="main").hangs()
     await node.api.create_pod(pod("web"))
     await until(node, "PodReadyToStartContainers", "True")
     state = node.api.container("web", "main").get("state", {})
     expect(node, "waiting" in state, "main still waits", state)
     expect(node, status(node).get("startTime"), "startTime", status(node))
+    await node.run_for(limits.NOTICE_S)
+    early = [key for key in ("podIP", "podIPs") if key in status(node)]
+    expect_equal(node, early, [], "what else is told during the sync")
     rule.release()
     await until(node, "Ready", "True")
 
@@ -248,7 +260,8 @@ async def a_condition_that_the_kubelet_does_not_say_is_removed(node: Node) -> No
     )
 
 
-@conformance(id="observed-generation", rules=["STAT-005.1", "LIFE-176"], needs=[API], since="1.34")
+@conformance(id="observed-generation", rules=["STAT-005.1", "SRC-061.1", "LIFE-176"],
+    needs=[API], since="1.34")  # fmt: skip
 async def the_generation_that_was_seen_is_told(node: Node) -> None:
     """observedGeneration in status and conditions follows metadata.generation."""
     await node.api.create_pod(pod("web"))
@@ -309,3 +322,37 @@ async def a_container_that_has_crashed_is_not_ready(node: Node) -> None:
     expected_words = ("False", "ContainersNotReady", "containers with unready status: [main]")
     expect_equal(node, words(node, "Ready"), expected_words, "Ready")
     expect_equal(node, node.api.container("web", "calm")["ready"], True, "ready of calm")
+
+
+@conformance(
+    id="initialized-while-a-sidecar-starts",
+    rules=["STAT-042.2"],
+    needs=[Feature.STATUS, RESTART, Feature.OUTSIDE_KILL],
+)
+async def a_pod_whose_containers_run_is_initialized(node: Node) -> None:
+    """A kubelet that starts, and knows nothing of a static pod but what runs of it, shows it as
+    initialized while its sidecar, which was killed meanwhile, has not started again: a regular
+    container runs."""
+    side = sidecar("side", probes={"startup": ExecProbe(from_s=5, failure_threshold=60)})
+    await node.apply_static(pod("web", init=[side]))
+    await node.run_until(
+        lambda: node.running("web"), within_s=2 * limits.START_S + 5, what="main runs"
+    )
+    await node.kubelet.stop()
+    await node.runtime.kill_container("side", pod="web")
+    before = len(node.statuses("web"))
+    await node.kubelet.start()
+    await node.run_until(
+        lambda: node.container("web", "side").get("started") and node.running("web"),
+        within_s=limits.SETTLE_S + limits.START_S + 5 + limits.NOTICE_S,
+        what="side has started again",
+    )
+    rows = [
+        (c["status"], side.get("started"))
+        for each in node.statuses("web")[before:]
+        for c in each.get("conditions") or ()
+        for side in each.get("initContainerStatuses") or ()
+        if c["type"] == "Initialized"
+    ]
+    expect(node, False in {started for _, started in rows}, "side not started for a while", rows)
+    expect_equal(node, {value for value, _ in rows}, {"True"}, "Initialized")

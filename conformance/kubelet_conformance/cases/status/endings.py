@@ -172,3 +172,29 @@ async def a_container_that_ended_for_good_is_never_shown_otherwise(node: Node) -
         state = node.api.container("web", "done")["state"]
         code = (state.get("terminated") or {}).get("exitCode")
         expect_equal(node, code, 3, "exit code of done")
+
+
+@conformance(
+    id="late-status-is-not-ready",
+    rules=["STAT-028.1", "STAT-028.2", "STAT-028.3"],
+    needs=[API, Feature.PRESSURE],
+)
+async def a_status_from_before_the_end_is_not_ready_at_the_end(node: Node) -> None:
+    """A status that was made while the containers ran, and that reaches the API server as Failed,
+    has Ready and ContainersReady False for the reason that the pod has failed, with the generation
+    of the pod."""
+    main = container("main", resources={"requests": {"memory": "1Mi"}})
+    await node.api.run_pods(pod("web", main))
+    await node.run_for(limits.NOTICE_S)
+    generation = (node.api.pod("web") or {})["metadata"].get("generation")
+    async with node.kubelet.pressure("memory.available"):
+        with node.api.slow("GET", "/pods/web$", 4):
+            await node.run_until(
+                lambda: node.api.phase("web") == "Failed",
+                within_s=limits.START_S + limits.EVICTION_CYCLE_S + limits.STOP_S + 2 * 4,
+                what="Failed",
+            )
+            for kind in ("Ready", "ContainersReady"):
+                row = condition(node, kind)
+                found = (row.get("status"), row.get("reason"), row.get("observedGeneration"))
+                expect_equal(node, found, ("False", "PodFailed", generation), kind)

@@ -1,6 +1,7 @@
 """How statuses are written: which requests, how often, and what they leave alone."""
 
 import re
+from itertools import pairwise
 from typing import Any
 
 from kubelet_conformance.cases.lifecycle.answers.api_pods import api_running
@@ -15,7 +16,7 @@ from kubelet_conformance.harness import limits
 from kubelet_conformance.harness.expect import expect, expect_equal
 from kubelet_conformance.harness.manifests import ExecProbe, container, pod, sidecar
 from kubelet_conformance.harness.node import Node
-from kubelet_conformance.harness.workload import exits, in_turn, runs
+from kubelet_conformance.harness.workload import exits, ignores_term, in_turn, runs
 from kubelet_conformance.registry import Feature, KnownBug, conformance
 
 API, FAULTS, RESTART, KILL = Feature.API, Feature.FAULTS, Feature.RESTART, Feature.OUTSIDE_KILL
@@ -288,3 +289,85 @@ async def a_sidecar_that_is_not_ready_makes_the_pod_unready(node: Node) -> None:
     due = ("False", "ContainersNotReady", message)
     expect_equal(node, words(node, "Ready"), due, "Ready")
     await until(node, "Ready", "True", 5 + limits.NOTICE_S)
+
+
+@conformance(
+    id="status-writes-in-order", rules=["STAT-020.3", "STAT-023.4"], needs=[API], alone=True
+)
+async def statuses_are_written_one_after_the_other(node: Node) -> None:
+    """While writes of statuses take their time no second one is under way, neither of the same pod
+    nor of another: what is written last is the newest."""
+    work = in_turn(exits(1, after_s=1), exits(2, after_s=2), runs())
+    with node.api.slow("PATCH", "/pods/.*/status$", 1.5):
+        await node.api.create_pod(pod("web", container("main", work)))
+        await node.api.create_pod(pod("other", container("main", work), container("more", work)))
+        await node.run_until(
+            lambda: node.count("StartContainer", container="main") == 6,
+            within_s=3 * limits.START_S + limits.restart_after(10).high_s,
+            what="the third starts of both",
+        )
+        await node.run_for(limits.STATUS_PASS_S)
+    await node.run_for(limits.STATUS_PASS_S)
+    paths = (("GET", "/pods/(web|other)$"), ("PATCH", "/pods/(web|other)/status$"))
+    written = [r for method, path in paths for r in node.api.requests(method, path)]
+    written.sort(key=lambda r: r.started_s)
+    overlaps = [
+        (first.path, second.path)
+        for first, second in pairwise(written)
+        if second.started_s < first.ended_s - 0.01
+    ]
+    expect(node, len(written) > 10, "more than ten requests", len(written))
+    expect_equal(node, overlaps, [], "requests that began before the one before them was answered")
+    for name in ("web", "other"):
+        restarts = node.api.container(name, "main")["restartCount"]
+        expect_equal(node, restarts, 2, f"restarts of main in {name} at the API")
+
+
+@conformance(id="status-of-a-404", rules=["STAT-023.1"], needs=[API, KILL])
+async def a_pod_that_the_server_does_not_find_is_left_out(node: Node) -> None:
+    """While the API server says that a pod is not there its new status is not written, and nothing
+    is said of it; those of other pods are. When the pod is found its status follows within one
+    pass."""
+    await node.api.run_pods(pod("web"), pod("other"))
+    await node.run_for(limits.NOTICE_S)
+    began = len(written(node))
+    with node.api.fails("GET", "/pods/web$", status=404):
+        await node.runtime.kill_container("main", pod="web")
+        await node.runtime.kill_container("main", pod="other")
+        await node.run_until(
+            lambda: node.api.container("other", "main").get("restartCount") == 1,
+            within_s=2 * limits.NOTICE_S,
+            what="a restart of main in other at the API",
+        )
+        await node.run_for(limits.STATUS_PASS_S)
+        expect_equal(node, len(written(node)), began, "patches of the status of web so far")
+        expect_equal(node, node.api.container("web", "main")["restartCount"], 0, "restarts of web")
+        expect(node, node.running("web"), "web runs")
+    await node.run_until(
+        lambda: node.api.container("web", "main").get("restartCount") == 1,
+        within_s=limits.STATUS_PASS_S + 1,
+        what="a restart of main in web at the API",
+    )
+    warned = [e["reason"] for e in node.events(pod="web") if e["type"] != "Normal"]
+    expect_equal(node, [r for r in warned if r != "BackOff"], [], "warnings about web")
+
+
+@conformance(id="namesake-not-asked", rules=["STAT-024.1", "STAT-024.2"], needs=[API], alone=True)
+async def the_status_of_a_pod_that_is_another_one_by_now_is_forgotten(node: Node) -> None:
+    """A pod that was replaced at the API server by another one of its name, and that takes its time
+    to stop, is not asked for again and again: its status was for an object that is gone. Nothing of
+    it is written to the new one."""
+    await node.api.run_pods(pod("web", container("main", ignores_term()), grace_s=60))
+    node.api.vanish_pod("web")
+    await node.api.create_pod(pod("web", container("main", runs())))
+    await node.run_until(
+        lambda: node.count("StopContainer", pod="web") and node.api.phase("web") == "Running",
+        within_s=limits.START_S + limits.STATUS_PASS_S,
+        what="the old one stops, the new one is shown to run",
+    )
+    await node.run_for(limits.STATUS_PASS_S)
+    before, shown = len(node.api.requests("GET", "/pods/web$")), status(node)
+    await node.run_for(2 * limits.STATUS_PASS_S + 1)
+    asked_again = len(node.api.requests("GET", "/pods/web$")) - before
+    expect_equal(node, asked_again, 0, "requests for web while nothing changes")
+    expect_equal(node, status(node), shown, "the status of the new pod")

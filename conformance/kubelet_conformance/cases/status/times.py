@@ -3,6 +3,7 @@ stands at the API server, also for a kubelet that has just started."""
 
 from typing import Any, Final
 
+from fakecri import stops
 from kubelet_conformance.cases.eviction.pressure import MEMORY, burstable, evicted
 from kubelet_conformance.cases.lifecycle.running.restart_all import ALL
 from kubelet_conformance.cases.static.url import CONFIG, PERIOD_S, until_asked
@@ -129,23 +130,25 @@ async def start_without_the_url(node: Node) -> None:
 @conformance(
     id="ended-in-the-mirror",
     rules=["STAT-002.2", "STAT-008.1", "STAT-008.2"],
-    needs=[*FROM_A_URL, API, RESTART],
+    needs=[*FROM_A_URL, API, RESTART, Feature.OUTSIDE_KILL],
     node_config=CONFIG,
 )
 async def what_has_ended_in_the_mirror_is_not_shown_to_run(node: Node) -> None:
     """A container of a static pod that may not run again has ended, and while no kubelet runs the
     runtime forgets it. The kubelet that starts runs it again, knowing nothing of it; the mirror,
     which shows its exit, never shows it as waiting or running, as long as it has not ended
-    again."""
+    again. Nor does it show what is told together with that: the other container has ended."""
     main = container("main", in_turn(exits(3, after_s=2), runs()))
-    node.serve_pods(pod("web", main, container("other"), restartPolicy="Never"))
+    other = container("other", runs(stops(5)))
+    node.serve_pods(pod("web", main, other, restartPolicy="Never"))
     await node.run_until(
         lambda: "terminated" in node.api.container("web", "main").get("state", {}),
         within_s=PERIOD_S + 2 + limits.START_S + limits.STATUS_PASS_S,
         what="the mirror shows that main has ended",
     )
     await node.run_for(limits.NOTICE_S)
-    before = node.api.container("web", "main")
+    names = ("main", "other")
+    before = {name: node.api.container("web", name) for name in names}
     await node.kubelet.stop()
     await node.runtime.forget("web", "main")
     await start_without_the_url(node)
@@ -154,8 +157,11 @@ async def what_has_ended_in_the_mirror_is_not_shown_to_run(node: Node) -> None:
         within_s=limits.START_S + limits.NOTICE_S,
         what="main is started again",
     )
+    await node.run_for(limits.STATUS_PASS_S)
+    await node.runtime.kill_container("other", pod="web")
     await node.run_for(2 * limits.STATUS_PASS_S)
-    expect_equal(node, node.api.container("web", "main"), before, "main in the mirror")
+    after = {name: node.api.container("web", name) for name in names}
+    expect_equal(node, after, before, "containers in the mirror")
 
 
 def disruption(status_: str) -> dict[str, Any]:
@@ -221,15 +227,17 @@ async def an_eviction_by_the_kubelet_moves_the_time_with_the_status_alone(node: 
 
 @conformance(
     id="restart-all-times",
-    rules=["STAT-004.1", "STAT-004.2", "LIFE-185"],
+    rules=["STAT-004.1", "STAT-004.2", "STAT-008.5", "LIFE-185"],
     needs=[API],
     since="1.36",
 )
 async def the_restart_of_all_containers_has_times_of_its_own(node: Node) -> None:
     """lastTransitionTime of AllContainersRestarting moves when the restart begins and stays from
-    then on while the condition is False, also when the pod has ended and the reason is another."""
+    then on while the condition is False, also when the pod has ended and the reason is another. A
+    container that had ended for good runs again, and is shown so."""
     trigger = container("trigger", in_turn(exits(88, after_s=4), exits(0, after_s=9)), **ALL)
-    plan = pod("web", container("main", exits(0, after_s=9)), trigger, restartPolicy="Never")
+    main, done = container("main", exits(0, after_s=9)), container("done", exits(0))
+    plan = pod("web", main, done, trigger, restartPolicy="Never")
     await node.api.create_pod(plan)
     history: list[dict[str, Any]] = []
 
@@ -244,6 +252,8 @@ async def the_restart_of_all_containers_has_times_of_its_own(node: Node) -> None
         within_s=4 + 9 + 4 * limits.START_S + limits.STOP_S,
         what="the pod is over",
     )
+    restarts = node.api.container("web", "done")["restartCount"]
+    expect_equal(node, restarts, 1, "restarts of done at the API")
     first, last = history[0], history[-1]
     expect_equal(node, last.get("reason"), "PodCompleted", "reason at the end")
     later = last["lastTransitionTime"]
@@ -253,3 +263,27 @@ async def the_restart_of_all_containers_has_times_of_its_own(node: Node) -> None
     expect_equal(
         node, ready.get(None), later, f"the time after the restart and at the end: {history}"
     )
+
+
+@conformance(
+    id="generation-never-lowered",
+    rules=["STAT-005.2"],
+    needs=[API, RESTART, Feature.OUTSIDE_KILL],
+    since="1.34",
+)
+async def an_observed_generation_is_never_lowered(node: Node) -> None:
+    """A kubelet that starts, and finds an observedGeneration at the API server that is higher than
+    the generation of the pod, leaves it as it is, also when it writes a new status."""
+    await node.api.run_pods(pod("web"))
+    await node.run_for(limits.NOTICE_S)
+    await node.kubelet.stop()
+    await node.api.patch_pod("web", {"status": {"observedGeneration": 7}}, status=True)
+    await node.runtime.kill_container("main", pod="web")
+    await node.kubelet.start()
+    await node.run_until(
+        lambda: node.api.container("web", "main").get("restartCount") == 1,
+        within_s=RESTARTED_S,
+        what="a restart of main at the API",
+    )
+    await node.run_for(limits.STATUS_PASS_S)
+    expect_equal(node, status(node, "web").get("observedGeneration"), 7, "observedGeneration")

@@ -16,7 +16,7 @@ from msgspec import Struct
 _PACKAGE: Final = Path(__file__).parent
 DEFINED: Final = re.compile(r"\*\*([A-Z]{2,5}-\d{3})\*\*")
 CLAUSE: Final = re.compile(r"\*\*\.(\d{1,2})\*\*")
-LEVEL: Final = r"(MUST|SHOULD|DETAIL)"
+LEVEL: Final = r"(MUST|SHOULD|DETAIL|FAKE)"
 MARKS: Final = re.compile(
     r"`(?P<code>[^`]*)`|\*\*(?P<bold>[^*]+)\*\*"
     r"|(?<![\w*.])\*(?=[^\s*])(?P<em>(?:`[^`]*`|[^*`])+)(?<!\s)\*(?![\w*])"

@@ -122,11 +122,13 @@ def proved_by(kept: Path, cases: Mapping[str, list[str]]) -> dict[str, list[str]
 
 
 def untested(found: Found) -> list[str]:
-    """MUST rules without a test or a case."""
+    """MUST rules without a test or a case, and what a fake must do without one."""
     return [
         rule.id
         for rule in found.rules
-        if rule.level == "MUST" and rule.id not in found.tests and rule.id not in found.cases
+        if rule.level in ("MUST", "FAKE")
+        and rule.id not in found.tests
+        and rule.id not in found.cases
     ]
 
 

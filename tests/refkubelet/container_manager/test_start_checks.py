@@ -52,6 +52,7 @@ def build(node: FakeNode, **fields: Any) -> ContainerManager:
 
 
 def test_cgroup_v1_needs_to_be_allowed_CG_014(tmp_path: Path) -> None:
+    """CG-014.2."""
     old = machine(tmp_path, {})
     with pytest.raises(ConfigError) as refused:
         check_host(configured(), old)

@@ -121,6 +121,7 @@ def linux(driver: Any) -> cri.RuntimeConfigResponse:
     ],
 )
 def test_the_runtimes_cgroup_driver_counts_CRI_133_CG_013(answer: Any, wanted: str) -> None:
+    """CG-013.1, CG-013.2."""
     config = KubeletConfiguration(cgroup_driver="configured")
     found, _ = run(lambda c: with_cgroup_driver(config, c, RealClock()), RuntimeConfig=answer)
     assert found[0].cgroup_driver == wanted

@@ -153,6 +153,7 @@ def test_status_of_an_evicted_pod_EVIC_094() -> None:
     ],
 )
 def test_grace_of_an_eviction_EVIC_087(threshold: Threshold, own: Any, wanted: int) -> None:
+    """EVIC-087.3."""
     assert grace_override_s(threshold, make_pod(terminationGracePeriodSeconds=own), 4) == wanted
 
 

@@ -43,6 +43,7 @@ def test_where_thresholds_of_containerfs_come_from_EVIC_042(layout: Layout, want
 
 
 def test_soft_from_soft_with_grace_and_reclaim_EVIC_042() -> None:
+    """EVIC-042.3."""
     thresholds = parse_thresholds(
         {}, {"nodefs.available": "1Gi"}, {"nodefs.available": "1m"}, {"nodefs.available": "7Mi"}
     )
@@ -82,6 +83,7 @@ def test_copies_come_by_what_they_watch_then_hard_before_soft_EVIC_042() -> None
 
 
 def test_of_two_hard_ones_the_last_is_put_right_EVIC_042() -> None:
+    """EVIC-042.5."""
     signals = {"containerfs.available": "9Gi", "nodefs.available": "1Gi"}
     softer = {"containerfs.available": "8Gi", "nodefs.available": "2Gi"}
     thresholds = parse_thresholds(signals, softer, dict.fromkeys(softer, "0s"), {})

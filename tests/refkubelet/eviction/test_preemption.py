@@ -125,6 +125,7 @@ def test_distance_PREE_006(of: Pod, requirements: Any, wanted: float) -> None:
 def test_the_closest_of_a_class_PREE_006(
     pods: list[Pod], requirements: Any, chosen: list[str]
 ) -> None:
+    """PREE-006.3 among them."""
     assert names(closest_pods(pods, requirements)) == chosen
 
 

@@ -34,6 +34,7 @@ def tree(root: Path, files: dict[str, str]) -> RealMachine:
 
 
 def test_the_unified_hierarchy_alone_is_version_2_CG_014(tmp_path: Path) -> None:
+    """CG-014.1."""
     two = tree(tmp_path / "2", {"sys/fs/cgroup/cgroup.controllers": "cpu\n"})
     hybrid = tree(tmp_path / "h", {"sys/fs/cgroup/unified/cgroup.controllers": "\n"})
     assert (two.cgroup_version(), hybrid.cgroup_version()) == (2, 1)

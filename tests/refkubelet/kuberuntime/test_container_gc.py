@@ -82,6 +82,7 @@ def test_newest_per_unit_stays_GC_003() -> None:
 
 
 def test_total_limit_goes_across_units_oldest_first_GC_003() -> None:
+    """GC-003.3."""
     candidates = [dead("a", 4), dead("b", 3), dead("a", 2), dead("b", 1)]
     limits = GcOptions(max_per_pod_container=2, max_containers=1)
     assert [c.id for c in over_limit(candidates, limits)] == ["u-b-1", "u-a-2", "u-b-3"]

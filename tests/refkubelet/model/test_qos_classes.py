@@ -73,6 +73,7 @@ def test_a_pod_without_spec_is_besteffort_CG_001() -> None:
 
 @pytest.mark.parametrize("known", ["Guaranteed", "Burstable", "BestEffort"])
 def test_the_class_in_the_status_never_changes_CG_003(known: str) -> None:
+    """CG-003.1, CG-003.2."""
     assert qos_class(make_pod(container(cpu="1"), status={"qosClass": known})) == known
 
 

@@ -174,6 +174,7 @@ def machine(root: Path, **files: str) -> RealMachine:
 def test_memory_of_cgroup_v1_v2_and_the_v2_root_EVIC_026(
     tmp_path: Path, files: dict[str, str], working_set: int
 ) -> None:
+    """EVIC-026.4."""
     memory = machine(tmp_path, **files).memory()
     assert (memory.total_bytes, memory.working_set_bytes) == (2048 * 1024, working_set)
 

@@ -108,6 +108,7 @@ async def test_calls_are_counted_SRV_039(root: Path) -> None:
 async def test_a_call_waits_for_the_first_pods_but_not_for_ever_CG_085(
     root: Path, known_after_s: float, waits_s: float
 ) -> None:
+    """CG-085.6."""
     clock = virtual_loop().clock
     lister = PodResourcesLister(lambda: (), lambda: ())
     known = clock.monotonic_s() + known_after_s
@@ -133,6 +134,7 @@ async def test_the_pod_resources_api_on_its_socket_CG_085(root: Path) -> None:
 
 @pytest.mark.virtual_time
 async def test_more_than_ten_calls_at_once_are_refused_CG_085(root: Path) -> None:
+    """CG-085.1."""
     loop = virtual_loop()
     server = PodResourcesServer(root, PodResourcesLister(lambda: (), lambda: ()), loop.clock)
     assert [server.allows() for _ in range(BURST + 1)] == [True] * BURST + [False]

@@ -233,7 +233,8 @@ async def the_uid_of_a_static_pod_has_no_dashes(node: Node) -> None:
 
 
 @conformance(
-    id="cgroup-hugepages", rules=["CG-027", "CG-030", "LIFE-139.4"], needs=[CGROUPS, NODE],
+    id="cgroup-hugepages", rules=["CG-027", "CG-030.2", "CG-050.3", "LIFE-139.4"],
+    needs=[CGROUPS, NODE],
     machine={"cores": 2, "hugepages": (HugePages(2 * MI, 512), HugePages(1 << 30, 1))},
 )  # fmt: skip
 async def a_pod_gets_the_huge_pages_it_asks_for(node: Node) -> None:

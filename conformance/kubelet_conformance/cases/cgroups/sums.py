@@ -159,3 +159,21 @@ async def the_class_follows_from_all_containers(node: Node) -> None:
     sure = container("main", **limited("100m", "64Mi"))
     await expect_class(node, pod("free-init", sure, init=init), "Burstable")
     await expect_class(node, pod("sure", sure), "Guaranteed")
+
+
+@conformance(
+    id="class-of-whole-pods", rules=["CG-002.2", "CG-001.3"], needs=[CGROUPS], since="1.34"
+)
+async def the_class_follows_from_the_pods_own_resources(node: Node) -> None:
+    """A pod with resources of its own is Guaranteed only if it limits CPU and memory both, and
+    requests no less of either."""
+    both, memory = {"cpu": "200m", "memory": "64Mi"}, {"memory": "64Mi"}
+    rows: dict[str, tuple[dict[str, Any], str]] = {
+        "equal": ({"limits": both, "requests": both}, "Guaranteed"),
+        "less-cpu": ({"limits": both, "requests": {**both, "cpu": "100m"}}, "Burstable"),
+        "less-memory": ({"limits": both, "requests": {**both, "memory": "32Mi"}}, "Burstable"),
+        "one-limit": ({"limits": memory, "requests": memory}, "Burstable"),
+        "no-limit": ({"requests": both}, "Burstable"),
+    }
+    for name, (own, wanted) in rows.items():
+        await expect_class(node, pod(name, resources=own), wanted)

@@ -106,7 +106,8 @@ async def the_next_eviction_waits_for_the_cleanup(node: Node) -> None:
 
 
 @conformance(
-    id="cleanup-wait-ends", rules=["EVIC-051.2", "EVIC-089.2"], needs=[API, SHORT, VIRTUAL, FAULTS],
+    id="cleanup-wait-ends", rules=["EVIC-051.2", "EVIC-086.2", "EVIC-089.2"],
+    needs=[API, SHORT, VIRTUAL, FAULTS],
     node_config=HARD,
 )  # fmt: skip
 async def the_wait_for_a_cleanup_has_a_limit(node: Node) -> None:

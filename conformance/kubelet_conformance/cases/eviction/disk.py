@@ -152,7 +152,7 @@ async def every_ordinary_pod_is_refused_under_disk_pressure(node: Node) -> None:
 
 @conformance(
     id="disk-above-threshold",
-    rules=["EVIC-053.1", "EVIC-022.1"],
+    rules=["EVIC-053.1", "EVIC-002.1", "EVIC-022.1"],
     needs=[API, NODE],
     node_config=HARD,
 )

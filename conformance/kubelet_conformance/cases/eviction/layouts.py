@@ -146,10 +146,10 @@ async def layers_with_the_node_s_files(node: Node) -> None:
     """When images alone have a disk, writable layers count on the node's disk, and no image is
     removed for that one."""
     await node.machine.separate_disks(split=True)
-    await node.api.run_pods(writer("small", 100), writer("large", 900))
+    await node.api.run_pods(writer("few", 100), writer("most", 900))
     await unused_image_is_old(node)
     node.machine.leave_disk(LITTLE)
-    expect_equal(node, await first_victim(node), "large", "victim")
+    expect_equal(node, await first_victim(node), "most", "victim")
     expect_equal(node, node.count("RemoveImage"), 0, "removed images")
 
 
@@ -189,7 +189,7 @@ async def thresholds_of_containerfs_are_ignored(node: Node) -> None:
 
 @conformance(
     id="image-disk-frozen",
-    rules=["EVIC-054", "EVIC-023.2", "EVIC-053.7"],
+    rules=["EVIC-054", "EVIC-023.2", "EVIC-053.7", "EVIC-055.3"],
     needs=[API, NODE, RESTART],
     node_config=IMAGEFS,
 )

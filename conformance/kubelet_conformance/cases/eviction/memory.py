@@ -28,7 +28,10 @@ def eater(
     return pod(name, container("main", work, **fields), **spec)
 
 
-@conformance(id="memory-above-threshold", rules=["EVIC-053.1"], needs=[API, NODE], node_config=HARD)
+@conformance(
+    id="memory-above-threshold", rules=["EVIC-053.1", "EVIC-002.1"], needs=[API, NODE],
+    node_config=HARD,
+)  # fmt: skip
 async def nothing_is_evicted_above_the_threshold(node: Node) -> None:
     """With as much memory available as the threshold says no pod is evicted, and with slightly less
     one is."""

@@ -8,7 +8,7 @@ from kubelet_conformance.harness import limits
 from kubelet_conformance.harness.expect import expect, expect_equal
 from kubelet_conformance.harness.manifests import Container, PodPlan, container, pod
 from kubelet_conformance.harness.node import Node
-from kubelet_conformance.harness.workload import runs
+from kubelet_conformance.harness.workload import exits, runs
 from kubelet_conformance.registry import Feature, Level, conformance
 from kubeobjects.quantity import NANO, parse_nano
 
@@ -260,3 +260,36 @@ async def a_limit_spares_nobody(node: Node) -> None:
     )
     expected = {"small": 875, "none": 875, "tiny": 999}
     expect_equal(node, await scores(node, plan), expected, "oom_score_adj")
+
+
+@conformance(
+    id="oom-not-guessed", rules=["EVIC-123.1", "EVIC-123.2"], needs=[STATUS, Feature.FAULTS]
+)
+async def only_the_runtime_knows_of_an_oom_kill(node: Node) -> None:
+    """The reason of an end is the word of the runtime: exit code 137 alone does not make it
+    OOMKilled, and OOMKilled needs no such code. Nor does it change the restart policy: containers
+    that never restart stay ended."""
+
+    def reason(word: str, code: int) -> Any:
+        def change(answer: Any) -> None:
+            if answer.status.finished_at:
+                answer.status.reason, answer.status.exit_code = word, code
+
+        return change
+
+    rows = {"killed": ("Error", 137), "short": ("OOMKilled", 1), "strange": ("SomethingElse", 3)}
+    for name, row in rows.items():
+        node.runtime.on("ContainerStatus", pod=name).changes_answer(reason(*row))
+        main = container("main", exits(row[1], after_s=1))
+        await node.apply_static(pod(name, main, container("other"), restartPolicy="Never"))
+    await node.run_until(
+        lambda: all("terminated" in node.container(name, "main").get("state", {}) for name in rows),
+        within_s=2 * limits.START_S,
+        what="all have ended",
+    )
+    ends = {name: node.container(name, "main")["state"]["terminated"] for name in rows}
+    actual = {name: (end["reason"], end["exitCode"]) for name, end in ends.items()}
+    expect_equal(node, actual, rows, "reason and exit code")
+    await node.run_for(limits.NOTICE_S)
+    starts = {name: node.count("StartContainer", pod=name, container="main") for name in rows}
+    expect_equal(node, starts, dict.fromkeys(rows, 1), "starts")

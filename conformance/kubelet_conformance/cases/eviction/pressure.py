@@ -266,6 +266,8 @@ async def an_eviction_that_takes_too_long_is_told(node: Node) -> None:
         expect_equal(node, node.count("StopContainer", pod="other"), 0, "stops of the other pod")
         rule.release()
         await evicted(node, "web", within_s=limits.STOP_S + limits.NOTICE_S)
+        expect_equal(node, node.count("StopContainer", pod="web"), 1, "stops of web")
+        expect_equal(node, node.event_count("Evicted", pod="web"), 1, "evictions of web")
 
 
 @conformance(id="evict-late-status", rules=["EVIC-094.5", "STAT-028.1"], needs=[API, PRESSURE])

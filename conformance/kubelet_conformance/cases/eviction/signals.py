@@ -47,6 +47,8 @@ async def processes_run_out(node: Node) -> None:
     expect_equal(node, (condition["reason"], condition["message"]), text, "reason and message")
     event = node.events("EvictionThresholdMet")[0]
     expect_equal(node, event["message"], "Attempting to reclaim pids", "event of the node")
+    await node.events_arrive()
+    expect(node, node.events("NodeHasInsufficientPID"), "an event NodeHasInsufficientPID")
 
 
 @conformance(

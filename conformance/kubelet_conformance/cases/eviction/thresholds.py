@@ -84,7 +84,7 @@ async def signals_can_be_switched_off(node: Node) -> None:
 
 
 @conformance(
-    id="thresholds-default", rules=["EVIC-006.1"], needs=[API, NODE, Feature.RESTART],
+    id="thresholds-default", rules=["EVIC-006.1", "EVIC-022.2"], needs=[API, NODE, Feature.RESTART],
     node_config={**NOTHING, **QUICK},
 )  # fmt: skip
 async def without_thresholds_there_are_defaults(node: Node) -> None:

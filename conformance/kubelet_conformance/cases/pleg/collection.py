@@ -58,7 +58,9 @@ async def run_unknown_container(node: Node, *, start: bool = True) -> str:
     return str(creation.container_id)
 
 
-@conformance(id="unknown-pod-killed", rules=["LIFE-072", "LIFE-015"], needs=[STATUS], alone=True)
+@conformance(
+    id="unknown-pod-killed", rules=["LIFE-072", "LIFE-015", "PLEG-101"], needs=[STATUS], alone=True
+)
 async def a_running_pod_without_source_is_killed(node: Node) -> None:
     """Housekeeping stops a pod that runs in the runtime and that no source has, with 2 s."""
     await node.apply_static(pod("web"))

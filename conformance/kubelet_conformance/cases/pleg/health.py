@@ -204,6 +204,33 @@ async def a_runtime_that_says_it_is_not_ready_gets_no_pods(node: Node) -> None:
         await node.run_until(lambda: node.running("web"), within_s=10 + limits.START_S)
 
 
+@conformance(id="stop-goes-on-unready", rules=["PLEG-202.6"], needs=[API, FAULTS], alone=True)
+async def a_stop_that_has_begun_goes_on(node: Node) -> None:
+    """A pod that is being stopped when the runtime says that it is not ready is stopped to the end:
+    container, sandbox, and the pod is gone from the API."""
+    await node.api.run_pods(pod("web"))
+    rule = node.runtime.on("StopContainer", pod="web").hangs()
+    await node.api.delete_pod("web", grace_s=1)
+    await node.run_until(
+        lambda: node.count("StopContainer", pod="web"), within_s=limits.NOTICE_S, what="the stop"
+    )
+    with node.runtime.on("Status").changes_answer(not_ready):
+        await node.run_until(
+            lambda: "shims are exchanged" in str(node.api.node_condition("Ready").get("message")),
+            within_s=6 + limits.NODE_STATUS_S + limits.NOTICE_S,
+            what="a node that is not ready because of the runtime",
+        )
+        rule.release()
+        await node.run_until(
+            lambda: node.count("StopPodSandbox", pod="web"),
+            within_s=limits.STOP_S,
+            what="the sandbox is stopped",
+        )
+    await node.run_until(
+        lambda: node.api.pod("web") is None, within_s=10 + 3 * limits.STOP_S, what="web is gone"
+    )
+
+
 @conformance(id="hung-stop-isolated", rules=["LIFE-030", "PLEG-102.3"], needs=[STATUS, FAULTS])
 async def a_hung_stop_touches_only_its_pod(node: Node) -> None:
     """While StopContainer of one pod hangs, other pods start and stop."""

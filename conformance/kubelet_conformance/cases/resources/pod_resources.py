@@ -68,6 +68,33 @@ async def a_pod_that_has_ended_is_not_listed(node: Node) -> None:
     expect_equal(node, names, ["web"], "pods in the answer to List")
 
 
+@conformance(id="pod-resources-v1alpha1", rules=["CG-085.5"], needs=NEEDS)
+async def older_monitors_get_the_devices_of_all_pods(node: Node) -> None:
+    """List of v1alpha1 has the devices of regular containers alone, without nodes, and every pod
+    that the node has, also one that has ended."""
+    await widgets(node, "w1", "w2")
+    await node.api.run_pods(pod("bare"))
+    job = pod("job", container("main", exits(0, after_s=1)), restartPolicy="Never")
+    await node.api.create_pod(job)
+    sidecar = with_widgets(1, "proxy", restartPolicy="Always")
+    await node.api.create_pod(pod("web", with_widgets(1), init=[sidecar]))
+    await node.wait_running("web")
+    await node.run_until(
+        lambda: node.api.phase("job") == "Succeeded",
+        within_s=limits.START_S + limits.STOP_S + limits.STATUS_PASS_S,
+        what="job has succeeded",
+    )
+    listed = await node.kubelet.pod_resources("v1alpha1.List")
+    rows = {
+        entry.name: [(c.name, [d.resource_name for d in c.devices]) for c in entry.containers]
+        for entry in listed.pod_resources
+    }
+    expected: dict[str, list[tuple[str, list[str]]]] = {
+        "bare": [("main", [])], "job": [("main", [])], "web": [("main", [WIDGET])]
+    }  # fmt: skip
+    expect_equal(node, rows, expected, "pods, their containers and devices")
+
+
 @conformance(id="pod-resources-get", rules=["CG-085.3", "CG-085.4"], needs=NEEDS, since="1.34")
 async def the_pod_resources_api_shows_one_pod_and_what_there_is(node: Node) -> None:
     """Get shows one pod, or an error if there is no such pod in that namespace;

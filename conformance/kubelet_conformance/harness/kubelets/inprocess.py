@@ -371,6 +371,8 @@ class InProcessKubelet:
                 return answers.list()
             case "GetAllocatableResources":
                 return answers.allocatable()
+            case "v1alpha1.List":
+                return answers.list_alpha()
         return answers.get(fields["pod_name"], fields["pod_namespace"])
 
     def _as_json(self, pod: Any) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from typing import Any, Final
 import aiohttp
 import grpc.aio
 from kubecri.podresources import api_pb2, api_pb2_grpc
+from kubecri.podresources_v1alpha1 import api_pb2 as alpha
+from kubecri.podresources_v1alpha1 import api_pb2_grpc as alpha_grpc
 from yarl import URL
 
 from kubelet_conformance.harness.kubelets import certificates
@@ -363,13 +365,15 @@ class ProcessKubelet:
 
     async def pod_resources(self, method: str, **fields: str) -> Any:
         """The answer on the socket below the kubelet's root directory. Raises LookupError."""
-        service = api_pb2.DESCRIPTOR.services_by_name["PodResourcesLister"]
-        request = getattr(api_pb2, service.methods_by_name[method].input_type.name)(**fields)
+        version, _, bare = method.rpartition(".")
+        messages, services = (alpha, alpha_grpc) if version else (api_pb2, api_pb2_grpc)
+        service = messages.DESCRIPTOR.services_by_name["PodResourcesLister"]
+        request = getattr(messages, service.methods_by_name[bare].input_type.name)(**fields)
         socket_path = self._paths.root / "pod-resources" / "kubelet.sock"
         options = [("grpc.default_authority", "localhost")]
         async with grpc.aio.insecure_channel(f"unix:{socket_path}", options=options) as channel:
-            stub = api_pb2_grpc.PodResourcesListerStub(channel)
+            stub = services.PodResourcesListerStub(channel)
             try:
-                return await getattr(stub, method)(request, timeout=10)
+                return await getattr(stub, bare)(request, timeout=10)
             except grpc.aio.AioRpcError as error:
                 raise LookupError(error.details()) from None

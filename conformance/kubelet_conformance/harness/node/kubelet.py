@@ -102,7 +102,8 @@ class NodeKubelet:
         return await self._parts.kubelet.summary()
 
     async def pod_resources(self, method: str, **fields: str) -> Any:
-        """The answer of the pod-resources API to `List`, `GetAllocatableResources` or `Get`;
+        """The answer of the pod-resources API to `List`, `GetAllocatableResources` or `Get`, or to
+        `v1alpha1.List`;
         `fields` are those of the request. Raises LookupError with the kubelet's message for a pod
         that it does not know."""
         return await self._parts.kubelet.pod_resources(method, **fields)

@@ -252,6 +252,7 @@ async def test_slices_of_orphans_CG_010_CG_043() -> None:
 
 
 async def test_orphans_with_volumes_get_no_cpu_instead_CG_043(world: World) -> None:
+    """CG-043.2."""
     world.manager.start()
     world.manager.ensure(SURE)
     remove_orphans(world, volumes=True)

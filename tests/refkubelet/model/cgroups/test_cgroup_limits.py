@@ -137,6 +137,7 @@ def test_sizes_of_huge_pages_CG_030() -> None:
 
 
 def test_two_names_of_a_page_size_add_up_CG_030() -> None:
+    """CG-030.3."""
     nano = 10**9
     amounts = {"hugepages-2Mi": 4 * MI * nano, "hugepages-2048Ki": 2 * MI * nano}
     assert hugepages_of(amounts) == {2 * MI: 6 * MI}

@@ -69,8 +69,9 @@ async def a_critical_pod_takes_the_place_of_another(node: Node) -> None:
 
 @conformance(
     id="preempt-status",
-    rules=["PREE-007.1", "PREE-007.2", "PREE-007.3", "PREE-007.4", "LIFE-230"],
+    rules=["PREE-007.1", "PREE-007.2", "PREE-007.3", "PREE-007.4", "PREE-007.5", "LIFE-230"],
     needs=[API],
+    alone=True,
     node_config=TWO_PODS,
 )
 async def a_preempted_pod_says_why_it_ended(node: Node) -> None:
@@ -92,6 +93,10 @@ async def a_preempted_pod_says_why_it_ended(node: Node) -> None:
     expect_equal(node, (event["type"], event["message"]), ("Warning", PREEMPTED), "type, message")
     timeouts = [call.request.timeout for call in node.calls("StopContainer", pod="web")]
     expect_equal(node, timeouts, [4], "timeouts of StopContainer")
+    lines = (await node.kubelet.get("/metrics")).text.splitlines()
+    told = [line.split() for line in lines if line.startswith("kubelet_preemptions{")]
+    expected = [('kubelet_preemptions{preemption_signal="pods"}', 1)]
+    expect_equal(node, [(name, float(count)) for name, count in told], expected, "metrics")
 
 
 @conformance(id="preempt-not-for-ordinary", rules=["PREE-001.2"], needs=[API], node_config=TWO_PODS)
@@ -196,7 +201,10 @@ async def no_pod_ends_for_one_that_is_refused_anyway(node: Node) -> None:
 
 
 @conformance(
-    id="preempt-static", rules=["PREE-001.4", "PREE-008.1"], needs=[API], node_config=TWO_PODS
+    id="preempt-static",
+    rules=["PREE-001.4", "PREE-003.1", "PREE-008.1"],
+    needs=[API],
+    node_config=TWO_PODS,
 )
 async def a_static_pod_is_critical(node: Node) -> None:
     """An ordinary pod is preempted for a static one; pods that come later wait until it has

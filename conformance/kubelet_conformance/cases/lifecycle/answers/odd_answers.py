@@ -17,7 +17,7 @@ STATUS_READ_S = 5.0  # LIFE-006: how often the runtime's Status is read
 LONGEST_PAUSE_S = 5.0  # LIFE-006
 
 
-@conformance(id="init-oom-killed", rules=["LIFE-120.8"], needs=[STATUS, FAULTS])
+@conformance(id="init-oom-killed", rules=["LIFE-120.8", "BACK-104.1"], needs=[STATUS, FAULTS])
 async def an_init_container_that_ran_out_of_memory_has_failed(node: Node) -> None:
     """An init container that ended with exit code 0 and reason OOMKilled has failed: it runs again,
     and the next container starts after its success."""
@@ -40,7 +40,10 @@ async def an_init_container_that_ran_out_of_memory_has_failed(node: Node) -> Non
 
 
 @conformance(
-    id="unknown-state", rules=["LIFE-114.4", "LIFE-120.10"], needs=[STATUS, FAULTS], alone=True
+    id="unknown-state",
+    rules=["LIFE-114.4", "LIFE-120.10", "BACK-104.2"],
+    needs=[STATUS, FAULTS],
+    alone=True,
 )
 async def a_container_in_an_unknown_state_is_stopped_and_replaced(node: Node) -> None:
     """A container whose state the runtime does not know is stopped before the next attempt is made;

@@ -1,6 +1,8 @@
 """Container logs: rotated when they are too big, compressed, and limited in number
 (GC-201..203)."""
 
+import re
+
 from fakecri import prints
 from kubelet_conformance.harness import limits
 from kubelet_conformance.harness.expect import expect, expect_equal
@@ -44,7 +46,8 @@ async def a_big_log_is_rotated_and_older_ones_are_compressed(node: Node) -> None
     expect(node, max(most, len(files)) <= MAX_FILES, f"at most {MAX_FILES} files", most)
     expect_equal(node, [f.endswith(".gz") for f in files], [False, True, False], "files with .gz")
     expect_equal(node, files[0], "0.log", "name of the current log")
-    expect(node, all(f.startswith("0.log.2") for f in files[1:]), "other names 0.log.2...", files)
+    names = [re.fullmatch(r"0\.log\.2\d{7}-\d{6}(\.gz)?", file) for file in files[1:]]
+    expect(node, all(names), "other names 0.log.YYYYMMDD-HHMMSS", files)
     expect_equal(node, node.count("StopContainer"), 0, "stops")
 
 

@@ -183,7 +183,7 @@ async def of_a_retried_init_container_only_the_newest_instance_stays(node: Node)
 
 @conformance(
     id="new-sandbox-init-removed",
-    rules=["LIFE-130.2", "LIFE-111.4", "LIFE-111.5"],
+    rules=["LIFE-130.2", "LIFE-111.4", "LIFE-111.5", "BACK-104.6"],
     needs=[STATUS, KILL],
     node_config=OFTEN,
     since="1.35",
@@ -230,7 +230,7 @@ async def before_a_new_sandbox_the_records_of_init_containers_are_removed(node: 
 
 @conformance(
     id="created-left-behind",
-    rules=["LIFE-114.3", "LIFE-131.3"],
+    rules=["LIFE-114.3", "LIFE-131.3", "BACK-101.2"],
     needs=[STATUS, FAULTS, Feature.RESTART],
 )
 async def a_container_that_was_only_created_is_replaced(node: Node) -> None:

@@ -18,7 +18,10 @@ AGAIN_S = limits.START_S + limits.STOP_S + limits.SYNC_ERROR_S
 
 
 @conformance(
-    id="sandbox-twice", rules=["LIFE-101", "LIFE-130.1", "CRI-034.4"], needs=[API], alone=True
+    id="sandbox-twice",
+    rules=["LIFE-101", "LIFE-130.1", "CRI-034.4", "BACK-105.1"],
+    needs=[API],
+    alone=True,
 )
 async def two_ready_sandboxes_become_one_new_one(node: Node) -> None:
     """A pod that has two READY sandboxes is stopped, both of them, and gets a new one with the next
@@ -48,7 +51,7 @@ async def two_ready_sandboxes_become_one_new_one(node: Node) -> None:
 
 @conformance(
     id="sandbox-without-address",
-    rules=["LIFE-103", "CRI-034.5"],
+    rules=["LIFE-103", "CRI-034.5", "BACK-105.1"],
     needs=[STATUS, FAULTS],
     alone=True,
 )
@@ -75,7 +78,12 @@ async def a_sandbox_without_an_address_is_replaced(node: Node) -> None:
     expect_equal(node, sandbox_counts, [2, 1], "sandboxes of web and host")
 
 
-@conformance(id="sandbox-network-mode", rules=["LIFE-102", "CRI-034.2"], needs=[STATUS], alone=True)
+@conformance(
+    id="sandbox-network-mode",
+    rules=["LIFE-102", "CRI-034.2", "BACK-105.1"],
+    needs=[STATUS],
+    alone=True,
+)
 async def a_sandbox_in_the_wrong_network_is_replaced(node: Node) -> None:
     """When a pod that keeps its UID moves into the host network, its sandbox is replaced."""
     with_uid = {"uid": "5c9e2b1a-0000-4000-8000-00000000e7a1"}

@@ -106,7 +106,7 @@ async def a_failed_init_container_fails_a_run_once_pod(node: Node) -> None:
     expect_equal(node, node.count("CreateContainer", container="setup"), 1, "runs of setup")
 
 
-@conformance(id="init-retried", rules=["LIFE-120", "LIFE-124"], needs=[STATUS])
+@conformance(id="init-retried", rules=["LIFE-120", "LIFE-124", "BACK-104.1"], needs=[STATUS])
 async def a_failed_init_container_is_retried_on_failure(node: Node) -> None:
     """With policy OnFailure a failed init container runs again until it succeeds, then the pod goes
     on."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct
 
 Object = dict[str, Any]
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
@@ -19,8 +20,7 @@ class Key(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One entry of the history."""
 
     revision: int

@@ -40,7 +40,7 @@ class A:
         return "b"
 
 def g():
-    """BACK-004.2 is here."""
+    """BACK-004 is here."""
     return 1
 '''
 FILE = "refkubelet/pleg/x.py"

@@ -65,7 +65,7 @@ def result_lines(cases: int, shard: str, first: int) -> Iterator[msgspec.Struct]
             area=f"area-{number % 10}",
             title=f"It does {number}",
             level="must",
-            rules=("LIFE-001.1",),
+            rules=("LIFE-002.1",),
             verdict="failed" if number % 7 == 0 else "passed",
             seed=1,
             messages="one\ntwo" if number % 7 == 0 else "",
@@ -88,7 +88,7 @@ def page_of(run: RunFile) -> str:
         end=run.end,
         cases=run.cases,
         traces=run.raw_trace,
-        rules={"LIFE-001": "text"},
+        rules={"LIFE-002": "text"},
     )
 
 
@@ -132,7 +132,7 @@ def scenario_steps(size: int, meter: Meter) -> None:
         for n in range(size)
     )
     text = (
-        "id: many-steps\ntitle: Many pods come and go\nrules: [LIFE-001.1]\n"
+        "id: many-steps\ntitle: Many pods come and go\nrules: [LIFE-002.1]\n"
         f"pods:\n{pods}steps:\n{steps}expect:\n{wanted}"
     )
     with tempfile.TemporaryDirectory() as name:

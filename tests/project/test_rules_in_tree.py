@@ -71,19 +71,19 @@ def test_only_what_stands_in_a_test_counts_as_tested(
 
 def test_functions_come_first_and_heads_only_where_nothing_else_is(tmp_path: Path) -> None:
     files = {
-        "a.py": '"""LIFE-001"""\nTABLE = {}\n"""LIFE-001: rows."""\n',
-        "b.py": '"""LIFE-001"""\n\n@deco\ndef f():\n    """Does it.\n\n    More: LIFE-001.2"""\n',
-        "c.py": '"""\nLIFE-001"""\n',
+        "a.py": '"""LIFE-002"""\nTABLE = {}\n"""LIFE-002: rows."""\n',
+        "b.py": '"""LIFE-002"""\n\n@deco\ndef f():\n    """Does it.\n\n    More: LIFE-002.2"""\n',
+        "c.py": '"""\nLIFE-002"""\n',
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     cited_at = places(sorted(tmp_path.glob("*.py")), tmp_path)
-    ordered = closest(cited_at["LIFE-001"])
+    ordered = closest(cited_at["LIFE-002"])
     assert [f"{place}, {place.line}" for place in ordered] == [
         *("b.py: f, 4", "a.py: TABLE, 2", "c.py, 2"),
     ]
     assert ordered[0].first == "Does it."
-    assert [str(place) for place in cited_at["LIFE-001.2"]] == ["b.py: f"]
+    assert [str(place) for place in cited_at["LIFE-002.2"]] == ["b.py: f"]
 
 
 def test_a_citation_is_proved_by_a_mutant_that_it_notices(tmp_path: Path) -> None:

@@ -98,7 +98,9 @@ async def only_name_and_image_make_another_container(node: Node) -> None:
     )
 
 
-@conformance(id="sandbox-changed-event", rules=["BACK-105.5", "BACK-105.2"], needs=[API, KILL])
+@conformance(
+    id="sandbox-changed-event", rules=["BACK-105.5", "BACK-105.2", "LIFE-100"], needs=[API, KILL]
+)
 async def a_replaced_sandbox_is_told_and_a_first_one_is_not(node: Node) -> None:
     """The event SandboxChanged is recorded when a pod gets another sandbox, not at its first; the
     init containers of the old one are removed and run again."""

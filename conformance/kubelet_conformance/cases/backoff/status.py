@@ -93,7 +93,9 @@ async def policy_always_restarts_after_exit_zero(node: Node) -> None:
 
 
 @conformance(
-    id="policy-on-failure-zero", rules=["LIFE-124", "BACK-102.4", "BACK-101.4"], needs=[STATUS]
+    id="policy-on-failure-zero",
+    rules=["LIFE-124", "BACK-102.4", "BACK-101.4", "LIFE-114.5"],
+    needs=[STATUS],
 )
 async def policy_on_failure_does_not_restart_after_exit_zero(node: Node) -> None:
     """With policy OnFailure a container that exits 0 is not restarted, while another one of the pod

@@ -141,7 +141,7 @@ async def every_kill_of_a_pod_sets_the_classes_right(node: Node) -> None:
 
 @conformance(
     id="class-update-lost-cgroup", needs=[CGROUPS, Feature.FAULTS],
-    rules=["CG-036.4", "CG-041.1", "CG-041.3"], node_config={"syncFrequency": "5s"},
+    rules=["CG-036.4", "CG-041.1", "CG-041.3", "LIFE-070.6"], node_config={"syncFrequency": "5s"},
 )  # fmt: skip
 async def the_kill_of_a_pod_that_lost_its_cgroup_sets_the_classes_right(node: Node) -> None:
     """A pod whose cgroup has vanished and that never restarts is killed for it, and once more

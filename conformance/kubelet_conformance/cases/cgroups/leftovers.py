@@ -76,7 +76,7 @@ async def delete_until_the_volume_is_gone(node: Node, name: str) -> None:
 
 @conformance(
     id="cgroup-busy",
-    rules=["CG-042.1", "CG-042.4", "CG-042.5"],
+    rules=["CG-042.1", "CG-042.4", "CG-042.5", "LIFE-073.4", "LIFE-073.5"],
     needs=[API, CGROUPS, V1],
 )
 async def a_pod_stays_while_its_cgroup_does(node: Node) -> None:

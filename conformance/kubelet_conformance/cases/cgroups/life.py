@@ -123,7 +123,8 @@ async def a_pod_without_its_cgroup_is_started_anew(node: Node) -> None:
 
 
 @conformance(
-    id="cgroup-missing-made-at-once", rules=["CG-041.1", "CG-041.2"], node_config=OFTEN,
+    id="cgroup-missing-made-at-once", rules=["CG-041.1", "CG-041.2",
+    "LIFE-070.6"], node_config=OFTEN,
     needs=[CGROUPS, Feature.FAULTS],
 )  # fmt: skip
 async def a_lost_cgroup_is_made_again_as_soon_as_the_pod_is_stopped(node: Node) -> None:
@@ -206,7 +207,7 @@ async def a_cgroup_that_lacks_a_controller_does_not_count(node: Node) -> None:
 
 
 @conformance(
-    id="cgroup-cannot-be-made", rules=["CG-040.2"], needs=[API, CGROUPS, V2],
+    id="cgroup-cannot-be-made", rules=["CG-040.2", "LIFE-070.6"], needs=[API, CGROUPS, V2],
 )  # fmt: skip
 async def without_a_cgroup_there_is_no_sandbox(node: Node) -> None:
     """While the kernel refuses to make the pod's cgroup, an event says so and no sandbox is made;

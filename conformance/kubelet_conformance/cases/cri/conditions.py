@@ -139,7 +139,7 @@ async def a_handler_without_recursive_mounts_is_not_asked_for_them(node: Node) -
 
 @conformance(
     id="cri-groups-policy-unknown",
-    rules=["CRI-132.3"],
+    rules=["CRI-132.3", "LIFE-224.4"],
     needs=[API, FAULTS],
     since="1.33",
     alone=True,

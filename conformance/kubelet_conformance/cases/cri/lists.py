@@ -75,7 +75,7 @@ async def a_list_may_begin_with_the_oldest(node: Node) -> None:
 
 @conformance(
     id="cri-lost-address",
-    rules=["CRI-035.2", "CRI-034.3", "LIFE-176"],
+    rules=["CRI-035.2", "CRI-034.3", "LIFE-176", "LIFE-176.2"],
     needs=[STATUS, FAULTS, KILL],
 )
 async def a_sandbox_that_is_not_ready_gives_no_address(node: Node) -> None:

@@ -36,7 +36,7 @@ async def evicted(node: Node, name: str, *, within_s: float = EVICTED_S) -> None
 @conformance(
     id="evict-hard",
     rules=["EVIC-087.1", "EVIC-088.1", "EVIC-094.1", "EVIC-094.2", "EVIC-094.5", "EVIC-095.1",
-           "EVIC-095.2", "EVIC-095.3"],
+           "EVIC-095.2", "EVIC-095.3", "LIFE-031.6", "LIFE-166.2"],
     needs=[API, PRESSURE],
     node_config={"evictionMaxPodGracePeriod": 7},
 )  # fmt: skip
@@ -238,6 +238,8 @@ async def several_pods_are_evicted_one_after_the_other(node: Node) -> None:
         "LIFE-040",
         "LIFE-245",
         "LIFE-190",
+        "LIFE-040.3",
+        "LIFE-040.4",
     ],
     needs=[API, FAULTS, PRESSURE],
 )
@@ -270,7 +272,9 @@ async def an_eviction_that_takes_too_long_is_told(node: Node) -> None:
         expect_equal(node, node.event_count("Evicted", pod="web"), 1, "evictions of web")
 
 
-@conformance(id="evict-late-status", rules=["EVIC-094.5", "STAT-028.1"], needs=[API, PRESSURE])
+@conformance(
+    id="evict-late-status", rules=["EVIC-094.5", "STAT-028.1", "LIFE-190.2"], needs=[API, PRESSURE]
+)
 async def a_failed_pod_is_not_ready_however_late_it_is_told(node: Node) -> None:
     """A status that was made when the eviction began, with Ready True, and that reaches the API
     server when the containers are gone, has Ready and ContainersReady False beside Failed."""

@@ -153,7 +153,8 @@ async def a_restarted_kubelet_knows_of_no_pressure(node: Node) -> None:
 
 
 @conformance(
-    id="pressure-admits", rules=["EVIC-110.3", "EVIC-110.4", "EVIC-110.5"], needs=[API, NODE],
+    id="pressure-admits", rules=["EVIC-110.3", "EVIC-110.4", "EVIC-110.5",
+    "LIFE-221.1", "LIFE-221.2"], needs=[API, NODE],
     node_config={"evictionHard": {MEMORY: "200Mi"}},
 )  # fmt: skip
 async def under_memory_pressure_some_pods_may_start(node: Node) -> None:

@@ -37,7 +37,12 @@ def mount_of(node: Node, path: str) -> Any:
     return mounts_there[0]
 
 
-@conformance(id="image-volume", rules=["LIFE-130", "CRI-099"], needs=[API, *NEEDS], since="1.35")
+@conformance(
+    id="image-volume",
+    rules=["LIFE-130", "CRI-099", "LIFE-130.5"],
+    needs=[API, *NEEDS],
+    since="1.35",
+)
 async def an_image_can_be_mounted(node: Node) -> None:
     """The image of a volume is pulled with the pod's sandbox configuration, and CreateContainer
     asks the runtime to mount it, read-only and without a host path."""

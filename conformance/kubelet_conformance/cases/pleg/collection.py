@@ -59,7 +59,10 @@ async def run_unknown_container(node: Node, *, start: bool = True) -> str:
 
 
 @conformance(
-    id="unknown-pod-killed", rules=["LIFE-072", "LIFE-015", "PLEG-101"], needs=[STATUS], alone=True
+    id="unknown-pod-killed",
+    rules=["LIFE-072", "LIFE-015", "PLEG-101", "LIFE-036.5", "LIFE-072.1", "LIFE-072.2"],
+    needs=[STATUS],
+    alone=True,
 )
 async def a_running_pod_without_source_is_killed(node: Node) -> None:
     """Housekeeping stops a pod that runs in the runtime and that no source has, with 2 s."""
@@ -114,7 +117,7 @@ async def the_sandbox_of_a_removed_pod_goes_within_a_minute(node: Node) -> None:
 
 @conformance(
     id="finished-pod-kept",
-    rules=["GC-003.1", "GC-003.2", "GC-010.3", "GC-002.2"],
+    rules=["GC-003.1", "GC-003.2", "GC-010.3", "GC-002.2", "LIFE-073.6"],
     needs=[STATUS, VIRTUAL],
 )
 async def a_finished_pod_keeps_its_last_containers(node: Node) -> None:

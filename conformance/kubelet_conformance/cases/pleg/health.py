@@ -30,7 +30,7 @@ async def nothing_starts_before_the_runtime_is_ready(node: Node) -> None:
 
 @conformance(
     id="runtime-away-long",
-    rules=["PLEG-202.5", "LIFE-006"],
+    rules=["PLEG-202.5", "LIFE-006", "LIFE-006.2"],
     needs=[STATUS, FAULTS, VIRTUAL],
     alone=True,
 )
@@ -91,7 +91,7 @@ async def a_pod_is_not_synced_by_a_status_that_cannot_be_read(node: Node) -> Non
 
 @conformance(
     id="relist-hangs",
-    rules=["PLEG-201.2", "PLEG-202.2", "PLEG-202.4", "PLEG-202.5", "NODE-023.3"],
+    rules=["PLEG-201.2", "PLEG-202.2", "PLEG-202.4", "PLEG-202.5", "LIFE-006.4", "NODE-023.3"],
     needs=[API, STATUS, FAULTS, VIRTUAL],
     alone=True,
 )
@@ -149,7 +149,9 @@ async def nothing_starts_before_the_first_list(node: Node) -> None:
     await node.run_until(lambda: node.running("web"), within_s=10 + limits.START_S)
 
 
-@conformance(id="status-silent", rules=["PLEG-202.1"], needs=[STATUS, FAULTS], alone=True)
+@conformance(
+    id="status-silent", rules=["PLEG-202.1", "LIFE-006.3"], needs=[STATUS, FAULTS], alone=True
+)
 async def a_runtime_is_down_after_half_a_minute_without_status(node: Node) -> None:
     """Status is asked every 5 s. While it fails new pods start, and when it has failed for more
     than 30 s none does."""

@@ -43,7 +43,7 @@ async def everything_is_listed_every_second(node: Node) -> None:
 
 @conformance(
     id="death-noticed",
-    rules=["PLEG-005", "PLEG-012.1", "PLEG-002.1", "LIFE-003"],
+    rules=["PLEG-005", "PLEG-012.1", "PLEG-002.1", "LIFE-003", "LIFE-003.1"],
     needs=[STATUS, KILL],
 )
 async def a_death_is_noticed_by_the_next_relist(node: Node) -> None:
@@ -123,7 +123,9 @@ async def every_death_of_a_relist_is_told(node: Node) -> None:
     expect_equal(node, removed, {("one", 0), ("two", 0)}, "removed attempts")
 
 
-@conformance(id="on-demand-relist", rules=["PLEG-011"], level=Level.SHOULD, needs=[STATUS])
+@conformance(
+    id="on-demand-relist", rules=["PLEG-011", "LIFE-070.14"], level=Level.SHOULD, needs=[STATUS]
+)
 async def after_a_start_the_pod_is_listed_at_once(node: Node) -> None:
     """After a sync that changed something that pod alone is listed at once, before the next full
     relist."""
@@ -175,7 +177,7 @@ async def a_finished_pod_keeps_its_ip(node: Node) -> None:
 
 @conformance(
     id="status-error-event",
-    rules=["PLEG-104.1", "PLEG-104.2", "PLEG-006.1", "LIFE-038"],
+    rules=["PLEG-104.1", "PLEG-104.2", "PLEG-006.1", "LIFE-038", "LIFE-038.2"],
     needs=[API, FAULTS, VIRTUAL],
 )
 async def an_unknown_status_fails_the_sync(node: Node) -> None:

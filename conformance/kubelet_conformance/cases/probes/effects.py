@@ -30,7 +30,15 @@ def failures_before_stop(node: Node, path: str) -> int:
 
 @conformance(
     id="liveness-restarts",
-    rules=["PROBE-034.1", "PROBE-034.2", "LIFE-115", "PROBE-019.2", "PROBE-020.1", "PROBE-032.1"],
+    rules=[
+        "PROBE-034.1",
+        "PROBE-034.2",
+        "LIFE-115",
+        "PROBE-019.2",
+        "PROBE-020.1",
+        "PROBE-032.1",
+        "LIFE-005.1",
+    ],
     needs=[STATUS],
 )
 async def a_failing_liveness_probe_restarts_the_container(node: Node) -> None:
@@ -97,6 +105,8 @@ async def the_grace_of_the_probe_beats_that_of_the_pod(node: Node) -> None:
         "PROBE-033.3",
         "PROBE-036",
         "LIFE-183",
+        "LIFE-005.2",
+        "LIFE-070.11",
     ],
     needs=[STATUS],
 )
@@ -123,7 +133,7 @@ async def readiness_follows_the_probe_and_kills_nothing(node: Node) -> None:
 
 @conformance(
     id="startup-gates",
-    rules=["PROBE-017", "LIFE-175", "PROBE-041.4", "PROBE-012.4"],
+    rules=["PROBE-017", "LIFE-175", "PROBE-041.4", "PROBE-012.4", "LIFE-005.2"],
     needs=[STATUS],
 )
 async def no_other_probe_runs_before_the_startup_probe_has_succeeded(node: Node) -> None:
@@ -154,7 +164,7 @@ async def no_other_probe_runs_before_the_startup_probe_has_succeeded(node: Node)
 
 @conformance(
     id="startup-failure",
-    rules=["PROBE-034.1", "LIFE-115", "PROBE-019.2", "PROBE-032.3"],
+    rules=["PROBE-034.1", "LIFE-115", "PROBE-019.2", "PROBE-032.3", "LIFE-115.3", "LIFE-005.2"],
     needs=[STATUS],
 )
 async def a_failing_startup_probe_restarts_the_container(node: Node) -> None:

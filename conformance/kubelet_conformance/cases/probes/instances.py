@@ -109,6 +109,7 @@ async def are(node: Node, state: str, *names: str, within_s: float) -> None:
         "PROBE-041.5",
         "PROBE-042.3",
         "PROBE-042.5",
+        "LIFE-175.1",
     ],
     needs=[STATUS],
 )
@@ -185,7 +186,7 @@ async def a_container_that_has_ended_has_not_started(node: Node) -> None:
 
 @conformance(
     id="termination-sidecar-probes",
-    rules=["PROBE-093.1", "PROBE-093.2", "PROBE-091.1", "PROBE-092.1"],
+    rules=["PROBE-093.1", "PROBE-093.2", "PROBE-091.1", "PROBE-092.1", "LIFE-071.2"],
     needs=[API],
 )
 async def sidecars_are_probed_to_the_end(node: Node) -> None:

@@ -84,7 +84,7 @@ async def a_run_in_flight_is_finished(node: Node) -> None:
 
 @conformance(
     id="termination-readiness",
-    rules=["PROBE-092", "PROBE-094.1"],
+    rules=["PROBE-092", "PROBE-094.1", "LIFE-071.4"],
     needs=[API],
     bugs=[
         KnownBug("140881", "Readiness probes end with the termination", since="1.35", fixed="1.36")

@@ -333,7 +333,7 @@ async def a_liveness_kill_says_so(node: Node) -> None:
     expect_equal(node, path, "spec.containers{main}", "fieldPath")
 
 
-@conformance(id="startup-event", rules=["PROBE-034", "PROBE-037"], needs=[API])
+@conformance(id="startup-event", rules=["PROBE-034", "PROBE-037", "LIFE-115.3"], needs=[API])
 async def a_startup_kill_says_so_and_has_its_own_grace(node: Node) -> None:
     """With policy Never a container whose startup probe fails is not restarted; it gets the grace
     period of the probe, even a longer one."""

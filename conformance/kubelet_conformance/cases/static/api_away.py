@@ -12,7 +12,9 @@ from kubelet_conformance.registry import Feature, conformance
 API, RESTART = Feature.API, Feature.RESTART
 
 
-@conformance(id="mirror-refused", rules=["MIRR-021.4", "MIRR-026.3"], needs=[API], alone=True)
+@conformance(
+    id="mirror-refused", rules=["MIRR-021.4", "MIRR-026.3", "LIFE-070.7"], needs=[API], alone=True
+)
 async def a_refused_mirror_does_not_delay_the_pod(node: Node) -> None:
     """While the API server refuses to create pods a static pod starts; its mirror pod is created
     when the server accepts it."""

@@ -22,7 +22,11 @@ def sandbox_versions(node: Node) -> list[str]:
     return [c.request.config.labels.get("version", "") for c in node.calls("RunPodSandbox")]
 
 
-@conformance(id="static-edit", rules=["MIRR-002", "MIRR-003", "SRC-031"], needs=[STATUS])
+@conformance(
+    id="static-edit",
+    rules=["MIRR-002", "MIRR-003", "SRC-031", "LIFE-034.1", "LIFE-034.2"],
+    needs=[STATUS],
+)
 async def an_edited_manifest_replaces_the_pod(node: Node) -> None:
     """When a manifest is edited the old pod is stopped completely before the new one starts, from
     attempt 0."""
@@ -74,7 +78,7 @@ async def any_edit_of_the_spec_makes_another_pod(node: Node) -> None:
 
 @conformance(
     id="static-two-edits",
-    rules=["MIRR-002.2", "MIRR-004.1", "MIRR-004.2", "LIFE-030"],
+    rules=["MIRR-002.2", "MIRR-004.1", "MIRR-004.2", "LIFE-030", "LIFE-034.1", "LIFE-034.2"],
     needs=[STATUS],
 )
 async def of_several_edits_only_the_last_starts(node: Node) -> None:
@@ -93,7 +97,7 @@ async def of_several_edits_only_the_last_starts(node: Node) -> None:
     expect_equal(node, sandbox_versions(node), ["1", "4"], "versions of the sandboxes")
 
 
-@conformance(id="static-readded", rules=["MIRR-006"], needs=[STATUS])
+@conformance(id="static-readded", rules=["MIRR-006", "LIFE-031.4"], needs=[STATUS])
 async def a_manifest_put_back_while_its_pod_stops_runs_again(node: Node) -> None:
     """When a manifest is removed and put back while its pod stops, the pod ends and then runs again
     with the same UID."""

@@ -74,7 +74,9 @@ async def a_static_pod_has_a_mirror(node: Node) -> None:
     expect_equal(node, notes.get("example.com/mine"), "kept", "the manifest's own annotation")
 
 
-@conformance(id="mirror-status", rules=["STAT-022.2", "MIRR-037.1", "MIRR-037.2"], needs=[API])
+@conformance(
+    id="mirror-status", rules=["STAT-022.2", "MIRR-037.1", "MIRR-037.2", "LIFE-189.1"], needs=[API]
+)
 async def the_mirror_shows_the_status_of_the_static_pod(node: Node) -> None:
     """The mirror pod shows container states, readiness and IP of the static pod, and no generation
     that was observed: a static pod has none."""
@@ -115,7 +117,15 @@ async def the_status_waits_for_the_mirror(node: Node) -> None:
 
 @conformance(
     id="mirror-deleted",
-    rules=["MIRR-029.1", "MIRR-029.2", "MIRR-029.3", "MIRR-025.1", "STAT-001.3"],
+    rules=[
+        "MIRR-029.1",
+        "MIRR-029.2",
+        "MIRR-029.3",
+        "MIRR-025.1",
+        "STAT-001.3",
+        "LIFE-200.5",
+        "LIFE-013.2",
+    ],
     needs=[API],
 )
 async def a_deleted_mirror_is_made_again(node: Node) -> None:
@@ -134,7 +144,11 @@ async def a_deleted_mirror_is_made_again(node: Node) -> None:
     expect_equal(node, node.writes("web"), before, "changing calls")
 
 
-@conformance(id="mirror-force-deleted", rules=["MIRR-030.1", "MIRR-030.2"], needs=[API, VIRTUAL])
+@conformance(
+    id="mirror-force-deleted",
+    rules=["MIRR-030.1", "MIRR-030.2", "LIFE-010.2"],
+    needs=[API, VIRTUAL],
+)
 async def a_force_deleted_mirror_comes_back(node: Node) -> None:
     """A mirror pod that is deleted with grace 0 is created again within two minutes, and the
     containers keep running."""
@@ -283,7 +297,10 @@ async def an_edit_replaces_the_mirror_when_the_new_pod_starts(node: Node) -> Non
 
 
 @conformance(
-    id="mirror-before-containers", rules=["MIRR-021.3"], needs=[API, Feature.FAULTS], alone=True
+    id="mirror-before-containers",
+    rules=["MIRR-021.3", "LIFE-070.7"],
+    needs=[API, Feature.FAULTS],
+    alone=True,
 )
 async def the_mirror_is_made_before_the_containers(node: Node) -> None:
     """A static pod whose sandbox cannot be made has its mirror all the same."""
@@ -299,7 +316,10 @@ async def the_mirror_is_made_before_the_containers(node: Node) -> None:
 
 
 @conformance(
-    id="mirror-after-the-network", rules=["MIRR-021.2"], needs=[API, Feature.FAULTS], alone=True
+    id="mirror-after-the-network",
+    rules=["MIRR-021.2", "LIFE-070.4"],
+    needs=[API, Feature.FAULTS],
+    alone=True,
 )
 async def the_mirror_waits_for_the_network(node: Node) -> None:
     """While the runtime's network is not ready a static pod outside the host network gets no

@@ -62,6 +62,8 @@ async def set_condition(node: Node, kind: str, value: str) -> None:
         "STAT-022.5",
         "LIFE-183",
         "LIFE-182",
+        "LIFE-182.2",
+        "LIFE-183.2",
     ],
     needs=[API],
 )
@@ -84,7 +86,17 @@ async def unready_containers_are_named(node: Node) -> None:
 
 @conformance(
     id="readiness-gate",
-    rules=["STAT-041.2", "STAT-041.4", "SRC-066.4", "LIFE-182", "LIFE-014"],
+    rules=[
+        "STAT-041.2",
+        "STAT-041.4",
+        "SRC-066.4",
+        "LIFE-182",
+        "LIFE-014",
+        "LIFE-001",
+        "LIFE-002.4",
+        "LIFE-014.1",
+        "LIFE-182.3",
+    ],
     needs=[API],
 )
 async def a_readiness_gate_is_waited_for(node: Node) -> None:
@@ -109,7 +121,7 @@ async def a_readiness_gate_is_waited_for(node: Node) -> None:
 
 @conformance(
     id="initialized-names-the-rest",
-    rules=["STAT-042.1", "STAT-042.2", "STAT-040.6", "LIFE-181"],
+    rules=["STAT-042.1", "STAT-042.2", "STAT-040.6", "LIFE-181", "LIFE-181.1"],
     needs=[API],
 )
 async def init_containers_that_are_not_done_are_named(node: Node) -> None:
@@ -134,7 +146,7 @@ async def init_containers_that_are_not_done_are_named(node: Node) -> None:
 
 @conformance(
     id="sandbox-before-containers",
-    rules=["STAT-043.2", "STAT-003.2", "STAT-012.2", "LIFE-180"],
+    rules=["STAT-043.2", "STAT-003.2", "STAT-012.2", "LIFE-180", "LIFE-130.5"],
     needs=[API, FAULTS],
     since="1.36",
 )
@@ -157,7 +169,15 @@ async def a_ready_sandbox_is_told_before_its_containers(node: Node) -> None:
 
 @conformance(
     id="terminal-is-not-ready",
-    rules=["STAT-040.4", "STAT-040.5", "STAT-042.3", "LIFE-183", "LIFE-190"],
+    rules=[
+        "STAT-040.4",
+        "STAT-040.5",
+        "STAT-042.3",
+        "LIFE-183",
+        "LIFE-190",
+        "LIFE-183.3",
+        "LIFE-181.2",
+    ],
     needs=[API],
 )
 async def a_finished_pod_is_not_ready(node: Node) -> None:
@@ -184,7 +204,7 @@ async def a_finished_pod_is_not_ready(node: Node) -> None:
 
 @conformance(
     id="transition-times-stay",
-    rules=["STAT-004.1", "STAT-004.2", "STAT-003.1", "STAT-003.3", "STAT-002.3"],
+    rules=["STAT-004.1", "STAT-004.2", "STAT-003.1", "STAT-003.3", "STAT-002.3", "LIFE-176.6"],
     needs=[API, RESTART],
 )
 async def times_move_only_with_what_they_are_about(node: Node) -> None:
@@ -246,7 +266,10 @@ async def conditions_of_others_are_kept_and_own_ones_restored(node: Node) -> Non
 
 
 @conformance(
-    id="own-condition-removed", rules=["STAT-026.3", "LIFE-189"], needs=[API], since="1.33"
+    id="own-condition-removed",
+    rules=["STAT-026.3", "LIFE-189", "LIFE-189.4"],
+    needs=[API],
+    since="1.33",
 )
 async def a_condition_that_the_kubelet_does_not_say_is_removed(node: Node) -> None:
     """PodResizePending is the kubelet's own: where another client writes it, it is removed."""
@@ -260,7 +283,7 @@ async def a_condition_that_the_kubelet_does_not_say_is_removed(node: Node) -> No
     )
 
 
-@conformance(id="observed-generation", rules=["STAT-005.1", "SRC-061.1", "LIFE-176"],
+@conformance(id="observed-generation", rules=["STAT-005.1", "SRC-061.1", "LIFE-176", "LIFE-176.5"],
     needs=[API], since="1.34")  # fmt: skip
 async def the_generation_that_was_seen_is_told(node: Node) -> None:
     """observedGeneration in status and conditions follows metadata.generation."""

@@ -108,7 +108,9 @@ async def runs_again(node: Node, name: str) -> None:
     )
 
 
-@conformance(id="deleted-before-init", rules=["STAT-010.2", "STAT-010.3"], needs=[API])
+@conformance(
+    id="deleted-before-init", rules=["STAT-010.2", "STAT-010.3", "LIFE-205.2"], needs=[API]
+)
 async def a_pod_deleted_while_it_initialised(node: Node) -> None:
     """A pod that is deleted before its first init container has run ends as Failed; that container
     gets an exit code, and those after it still wait."""
@@ -131,7 +133,9 @@ async def a_pod_deleted_while_it_initialised(node: Node) -> None:
 
 
 @conformance(
-    id="sandbox-lost-conditions", rules=["STAT-043.1", "STAT-042.4"], needs=[API, FAULTS, KILL]
+    id="sandbox-lost-conditions",
+    rules=["STAT-043.1", "STAT-042.4", "LIFE-180"],
+    needs=[API, FAULTS, KILL],
 )
 async def conditions_of_a_pod_whose_sandbox_is_lost(node: Node) -> None:
     """While a lost sandbox cannot be made again PodReadyToStartContainers is False; Initialized

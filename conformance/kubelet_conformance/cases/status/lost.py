@@ -29,7 +29,11 @@ async def remove(node: Node, container_id: str) -> None:
     )
 
 
-@conformance(id="lost-container-restarts", rules=["LIFE-172", "BACK-020"], needs=[STATUS])
+@conformance(
+    id="lost-container-restarts",
+    rules=["LIFE-172", "BACK-020", "LIFE-172.1", "LIFE-172.2"],
+    needs=[STATUS],
+)
 async def a_running_container_that_vanished_counts_as_a_restart(node: Node) -> None:
     """A container that was removed behind the kubelet's back is replaced, and its end is shown as
     unknown."""
@@ -88,7 +92,11 @@ async def a_pod_deleted_before_it_ran_fails(node: Node) -> None:
     await node.api.patch_pod("web", {"metadata": {"finalizers": None}})
 
 
-@conformance(id="force-deleted", rules=["LIFE-201", "STAT-024.1", "STAT-022.4"], needs=[API])
+@conformance(
+    id="force-deleted",
+    rules=["LIFE-201", "STAT-024.1", "STAT-022.4", "LIFE-201.1", "LIFE-201.3", "LIFE-034.4"],
+    needs=[API],
+)
 async def a_pod_that_vanished_from_the_api_is_stopped_and_its_name_is_free(node: Node) -> None:
     """A force-deleted pod is stopped with the minimum grace period; a new pod of that name starts
     meanwhile, and is never given the status of the old one."""
@@ -121,7 +129,7 @@ async def a_pod_that_vanished_from_the_api_is_stopped_and_its_name_is_free(node:
     expect_equal(node, mixed, [], "patches of the new pod with the container of the old one")
 
 
-@conformance(id="old-status", rules=["STAT-024.1"], needs=[API], alone=True)
+@conformance(id="old-status", rules=["STAT-024.1", "LIFE-189.2"], needs=[API], alone=True)
 async def a_late_status_is_not_written_to_a_new_pod_of_that_name(node: Node) -> None:
     """When a kubelet that is about to write a status finds another pod of that name at the API
     server, that pod is not given the status."""
@@ -145,7 +153,12 @@ async def a_late_status_is_not_written_to_a_new_pod_of_that_name(node: Node) -> 
     expect_equal(node, mixed, [], "patches of the new pod with the container of the old one")
 
 
-@conformance(id="vanished", rules=["LIFE-201"], needs=[API], alone=True)
+@conformance(
+    id="vanished",
+    rules=["LIFE-201", "LIFE-001", "LIFE-002.5", "LIFE-013.3", "LIFE-002.1"],
+    needs=[API],
+    alone=True,
+)
 async def a_pod_that_is_missed_in_a_list_is_stopped_with_its_own_grace(node: Node) -> None:
     """A pod that vanishes from the API without having been marked as deleted is stopped with the
     grace period of its spec."""
@@ -164,7 +177,12 @@ async def a_pod_that_is_missed_in_a_list_is_stopped_with_its_own_grace(node: Nod
     expect_equal(node, node.count("StopContainer", pod="stays"), 0, "stops of the other pod")
 
 
-@conformance(id="vanished-while-stopping", rules=["LIFE-201", "LIFE-033"], needs=[API], alone=True)
+@conformance(
+    id="vanished-while-stopping",
+    rules=["LIFE-201", "LIFE-033", "LIFE-201.1"],
+    needs=[API],
+    alone=True,
+)
 async def a_pod_that_vanishes_while_it_stops_keeps_its_deletion_grace(node: Node) -> None:
     """A pod that vanishes from the API while it is being stopped keeps the grace period of its
     deletion."""
@@ -184,7 +202,11 @@ async def a_pod_that_vanishes_while_it_stops_keeps_its_deletion_grace(node: Node
     expect_equal(node, timeouts, [11], "timeouts of StopContainer")
 
 
-@conformance(id="gone-while-down", rules=["LIFE-203", "LIFE-072"], needs=[API, RESTART])
+@conformance(
+    id="gone-while-down",
+    rules=["LIFE-203", "LIFE-072", "LIFE-203.1", "LIFE-072.2"],
+    needs=[API, RESTART],
+)
 async def a_pod_that_vanished_while_the_kubelet_was_down_is_killed(node: Node) -> None:
     """A restarted kubelet stops the containers of a pod that has vanished from the API with 2 s,
     and without the preStop hook."""
@@ -232,7 +254,7 @@ async def a_status_that_was_not_written_is_written_later(node: Node) -> None:
 
 @conformance(
     id="status-changed-meanwhile",
-    rules=["STAT-020.1", "STAT-023.4", "STAT-001.2"],
+    rules=["STAT-020.1", "STAT-023.4", "STAT-001.2", "LIFE-189.4"],
     needs=[API],
     alone=True,
 )
@@ -259,7 +281,9 @@ async def what_changes_while_a_status_is_written_is_written_next(node: Node) -> 
 
 
 @conformance(
-    id="termination-messages-share", rules=["STAT-006.2", "STAT-006.4", "LIFE-145"], needs=[API]
+    id="termination-messages-share",
+    rules=["STAT-006.2", "STAT-006.4", "LIFE-145", "LIFE-145.6"],
+    needs=[API],
 )
 async def termination_messages_share_their_room(node: Node) -> None:
     """Termination messages share 12 KiB: of four containers with 4000 bytes each, one of them an

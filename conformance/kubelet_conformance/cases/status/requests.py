@@ -35,7 +35,16 @@ def times_in(value: Any) -> list[str]:
 
 @conformance(
     id="status-requests",
-    rules=["STAT-022.1", "STAT-022.2", "STAT-022.3", "STAT-022.4", "STAT-022.5", "STAT-006.1"],
+    rules=[
+        "STAT-022.1",
+        "STAT-022.2",
+        "STAT-022.3",
+        "STAT-022.4",
+        "STAT-022.5",
+        "STAT-006.1",
+        "LIFE-189.1",
+        "LIFE-189.3",
+    ],
     needs=[API],
 )
 async def a_status_is_got_and_then_patched(node: Node) -> None:
@@ -169,7 +178,7 @@ async def a_delete_that_failed_is_tried_again(node: Node) -> None:
     )
 
 
-@conformance(id="delete-waits-for-phase", rules=["STAT-030.3"], needs=[API])
+@conformance(id="delete-waits-for-phase", rules=["STAT-030.3", "LIFE-200.2"], needs=[API])
 async def a_pod_is_not_deleted_before_the_api_has_its_phase(node: Node) -> None:
     """While the API server does not take the terminal phase of a stopped pod, the kubelet does not
     delete the pod; it does within 10 s after that."""
@@ -190,7 +199,7 @@ async def a_pod_is_not_deleted_before_the_api_has_its_phase(node: Node) -> None:
 
 @conformance(
     id="statuses-in-order",
-    rules=["STAT-006.2", "STAT-006.3", "STAT-004.1", "STAT-009.1"],
+    rules=["STAT-006.2", "STAT-006.3", "STAT-004.1", "STAT-009.1", "LIFE-174.1"],
     needs=[API],
 )
 async def each_container_has_its_own_readiness(node: Node) -> None:

@@ -60,7 +60,7 @@ def all_true(node: Node, name: str) -> bool:
 
 @conformance(
     id="times-of-the-object",
-    rules=["STAT-002.3", "STAT-003.1", "STAT-004.1", "STAT-004.2", "STAT-004.3"],
+    rules=["STAT-002.3", "STAT-003.1", "STAT-004.1", "STAT-004.2", "STAT-004.3", "LIFE-176.6"],
     needs=[API, RESTART],
 )
 async def a_kubelet_that_starts_goes_on_from_the_times_at_the_api(node: Node) -> None:
@@ -93,7 +93,7 @@ async def a_kubelet_that_starts_goes_on_from_the_times_at_the_api(node: Node) ->
 
 @conformance(
     id="times-of-the-mirror",
-    rules=["STAT-002.2", "STAT-003.1", "STAT-004.3"],
+    rules=["STAT-002.2", "STAT-003.1", "STAT-004.3", "LIFE-176.6"],
     needs=[*FROM_A_URL, API, RESTART],
     node_config=CONFIG,
 )

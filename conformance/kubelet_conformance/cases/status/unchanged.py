@@ -86,7 +86,7 @@ async def nothing_is_asked_or_written_while_nothing_happens(node: Node) -> None:
 
 @conformance(
     id="status-over-restart",
-    rules=["STAT-002", "STAT-003.3", "STAT-004.3", "LIFE-173"],
+    rules=["STAT-002", "STAT-003.3", "STAT-004.3", "LIFE-173", "LIFE-176.6"],
     needs=[API, RESTART, VIRTUAL],
 )
 async def a_restart_of_the_kubelet_changes_no_status(node: Node) -> None:

@@ -40,7 +40,7 @@ async def after_a_restart_the_youngest_pod_does_not_fit_any_more(node: Node) -> 
 
 @conformance(
     id="finished-takes-no-room",
-    rules=["LIFE-010.3", "LIFE-203.2", "LIFE-206"],
+    rules=["LIFE-010.3", "LIFE-203.2", "LIFE-206", "LIFE-031.2"],
     needs=[API, RESTART],
     node_config={"maxPods": 2},
 )

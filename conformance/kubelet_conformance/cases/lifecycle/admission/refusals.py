@@ -31,7 +31,19 @@ async def refused(node: Node, plan: PodPlan, reason: str, message: str) -> None:
     expect_equal(node, node.count("RunPodSandbox", pod=name), 0, "sandboxes")
 
 
-@conformance(id="admit-os", rules=["LIFE-224"], needs=[API])
+@conformance(
+    id="admit-os",
+    rules=[
+        "LIFE-224",
+        "LIFE-002.2",
+        "LIFE-010.4",
+        "LIFE-011.1",
+        "LIFE-011.2",
+        "LIFE-011.3",
+        "LIFE-011.4",
+    ],
+    needs=[API],
+)
 async def a_pod_for_another_system_is_refused(node: Node) -> None:
     """A pod whose field or label names Windows is refused on Linux."""
     message = "Failed to admit pod as the OS field doesn't match node OS"
@@ -49,7 +61,9 @@ async def an_unsafe_kernel_setting_is_refused(node: Node) -> None:
     await refused(node, pod("web", securityContext=context), "SysctlForbidden", text)
 
 
-@conformance(id="admit-name", rules=["LIFE-226"], needs=[API], node_config={"maxPods": 1})
+@conformance(
+    id="admit-name", rules=["LIFE-226", "LIFE-225.4"], needs=[API], node_config={"maxPods": 1}
+)
 async def what_does_not_fit_is_told_in_order(node: Node) -> None:
     """A pod that neither fits nor belongs on this node is refused because it does not fit: that is
     checked first."""
@@ -71,7 +85,7 @@ async def a_taken_host_port_is_refused(node: Node) -> None:
 
 @conformance(
     id="admit-features",
-    rules=["LIFE-228"],
+    rules=["LIFE-228", "LIFE-228.1", "LIFE-228.2"],
     needs=[API],
     node_config={"featureGates": {RESTART_ALL: False, **NO_LEVEL}},
     since="1.36",

@@ -22,7 +22,11 @@ async def api_running(node: Node, name: str) -> None:
     )
 
 
-@conformance(id="api-pod-runs", rules=["LIFE-189", "STAT-020.1"], needs=[API])
+@conformance(
+    id="api-pod-runs",
+    rules=["LIFE-189", "STAT-020.1", "LIFE-184", "LIFE-189.1", "LIFE-070.3"],
+    needs=[API],
+)
 async def an_api_pod_runs_and_its_status_is_written(node: Node) -> None:
     """A pod that is bound to the node starts, and its status appears at the API."""
     await node.api.create_pod(pod("web"))
@@ -37,7 +41,18 @@ async def an_api_pod_runs_and_its_status_is_written(node: Node) -> None:
 
 @conformance(
     id="api-delete",
-    rules=["LIFE-200", "STAT-030", "STAT-007.2", "SRC-066.1"],
+    rules=[
+        "LIFE-200",
+        "STAT-030",
+        "STAT-007.2",
+        "SRC-066.1",
+        "LIFE-002.3",
+        "LIFE-031.6",
+        "LIFE-200.1",
+        "LIFE-200.2",
+        "LIFE-036.2",
+        "LIFE-001",
+    ],
     needs=[API],
 )
 async def a_deleted_pod_is_stopped_then_removed_from_the_api(node: Node) -> None:
@@ -68,7 +83,11 @@ async def a_deleted_pod_is_stopped_then_removed_from_the_api(node: Node) -> None
     expect(node, {"Succeeded", "Failed"} & set(phases), "a terminal phase first", phases)
 
 
-@conformance(id="api-delete-stubborn", rules=["LIFE-200", "LIFE-190", "STAT-022.6"], needs=[API])
+@conformance(
+    id="api-delete-stubborn",
+    rules=["LIFE-200", "LIFE-190", "STAT-022.6", "LIFE-189.3"],
+    needs=[API],
+)
 async def a_pod_stays_at_the_api_until_its_containers_are_gone(node: Node) -> None:
     """While a container of a deleted pod ignores SIGTERM, the pod stays at the API and its phase is
     Running."""
@@ -82,7 +101,9 @@ async def a_pod_stays_at_the_api_until_its_containers_are_gone(node: Node) -> No
     expect(node, all(b.get("status") for b in bodies), "a difference in every patch", bodies)
 
 
-@conformance(id="api-image-change", rules=["BACK-019", "LIFE-115", "LIFE-116"], needs=[API])
+@conformance(
+    id="api-image-change", rules=["BACK-019", "LIFE-115", "LIFE-116", "LIFE-013.1"], needs=[API]
+)
 async def a_changed_image_restarts_the_container(node: Node) -> None:
     """When the spec names a new image, the container is stopped and one with that image is started,
     without a delay."""
@@ -102,7 +123,11 @@ async def a_changed_image_restarts_the_container(node: Node) -> None:
     expect_equal(node, node.count("RunPodSandbox"), 1, "sandboxes")
 
 
-@conformance(id="active-deadline", rules=["LIFE-204.1", "LIFE-204.2", "LIFE-204.3"], needs=[API])
+@conformance(
+    id="active-deadline",
+    rules=["LIFE-204.1", "LIFE-204.2", "LIFE-204.3", "LIFE-004.2", "LIFE-013.4"],
+    needs=[API],
+)
 async def a_pod_past_its_active_deadline_fails(node: Node) -> None:
     """After activeDeadlineSeconds the pod is stopped and Failed with reason DeadlineExceeded; the
     time counts from the start of the pod, not from that of its newest container."""
@@ -116,6 +141,10 @@ async def a_pod_past_its_active_deadline_fails(node: Node) -> None:
     )
     status = (node.api.pod("job") or {})["status"]
     expect_equal(node, status.get("reason"), "DeadlineExceeded", "reason")
+    await node.events_arrive()
+    text = "Pod was active on the node longer than the specified deadline"
+    told = {(e["type"], e["message"]) for e in node.events("DeadlineExceeded", pod="job")}
+    expect_equal(node, told, {("Normal", text)}, "events DeadlineExceeded")
     steps = ["StartContainer main/1", "StopContainer main/1", "StopPodSandbox/0"]
     expect_order(node, node.writes("job"), steps, "a restart, then the stop")
     waited_s = node.times_s("StopContainer", pod="job")[0] - created_s
@@ -195,7 +224,9 @@ async def a_terminal_phase_at_the_api_is_final(node: Node) -> None:
 
 
 @conformance(
-    id="deleted-while-down", rules=["LIFE-202", "LIFE-200", "SRC-063"], needs=[API, Feature.RESTART]
+    id="deleted-while-down",
+    rules=["LIFE-202", "LIFE-200", "SRC-063", "LIFE-202.1"],
+    needs=[API, Feature.RESTART],
 )
 async def a_pod_deleted_while_the_kubelet_was_down_is_stopped_with_its_grace(node: Node) -> None:
     """A restarted kubelet gives a pod that is being deleted the full grace period of its

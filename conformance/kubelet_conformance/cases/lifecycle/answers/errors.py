@@ -4,6 +4,7 @@ from kubelet_conformance.harness import limits
 from kubelet_conformance.harness.expect import expect, expect_equal, expect_order
 from kubelet_conformance.harness.manifests import MISSING_IMAGE, container, hook, pod
 from kubelet_conformance.harness.node import Node
+from kubelet_conformance.harness.workload import exits
 from kubelet_conformance.registry import Feature, conformance
 
 STATUS, FAULTS = Feature.STATUS, Feature.FAULTS
@@ -46,7 +47,9 @@ async def a_container_that_cannot_be_created_waits_with_the_reason(node: Node) -
     await node.run_until(lambda: node.running("web"), within_s=RETRIED_S, what="main runs")
 
 
-@conformance(id="start-error", rules=["LIFE-131", "LIFE-114"], needs=[STATUS, FAULTS])
+@conformance(
+    id="start-error", rules=["LIFE-131.2", "LIFE-131.3", "LIFE-114.3"], needs=[STATUS, FAULTS]
+)
 async def a_container_that_cannot_be_started_is_created_again(node: Node) -> None:
     """After a failed StartContainer the container is replaced by a new attempt; it is not
     stopped."""
@@ -62,7 +65,7 @@ async def a_container_that_cannot_be_started_is_created_again(node: Node) -> Non
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "StopContainer calls")
 
 
-@conformance(id="one-cannot-start", rules=["LIFE-122"], needs=[STATUS, FAULTS])
+@conformance(id="one-cannot-start", rules=["LIFE-122", "LIFE-161.3"], needs=[STATUS, FAULTS])
 async def a_container_that_cannot_start_does_not_hold_up_the_others(node: Node) -> None:
     """When one regular container cannot be created, the next ones start in the same sync."""
     node.runtime.on("CreateContainer", container="bad").fails("UNKNOWN", "no space")
@@ -71,7 +74,9 @@ async def a_container_that_cannot_start_does_not_hold_up_the_others(node: Node) 
     expect_equal(node, node.phase("web"), "Pending", "phase with a container never started")
 
 
-@conformance(id="pull-error", rules=["LIFE-131", "BACK-205", "BACK-206"], needs=[STATUS])
+@conformance(
+    id="pull-error", rules=["LIFE-131", "BACK-205", "BACK-206", "LIFE-131.1"], needs=[STATUS]
+)
 async def a_missing_image_shows_as_pull_error(node: Node) -> None:
     """A container whose image cannot be pulled waits with ErrImagePull or ImagePullBackOff, and is
     not created."""
@@ -128,7 +133,7 @@ async def a_failing_poststart_hook_kills_the_container(node: Node) -> None:
     await node.run_until(lambda: node.running("web", "next"), within_s=limits.START_S)
 
 
-@conformance(id="poststart-blocks", rules=["LIFE-142", "LIFE-131"], needs=[STATUS])
+@conformance(id="poststart-blocks", rules=["LIFE-142.1", "LIFE-131"], needs=[STATUS])
 async def the_next_container_waits_for_the_poststart_hook(node: Node) -> None:
     """The next container is created after the postStart hook of the one before has ended."""
     slow = container("one", hooks={"postStart": hook(takes_s=2)})
@@ -136,4 +141,24 @@ async def the_next_container_waits_for_the_poststart_hook(node: Node) -> None:
     await node.run_until(lambda: node.running("web", "one", "two"), within_s=2 + limits.START_S)
     ended = node.ended_s(node.calls("ExecSync", container="one")[0])
     created = node.times_s("CreateContainer", container="two")[0]
+    expect(node, ended >= 0, "the hook has ended before two runs", ended)
     expect(node, created >= ended, "CreateContainer two after the hook", f"{created - ended:.2f} s")
+
+
+@conformance(id="init-error", rules=["LIFE-121.1", "LIFE-120.4"], needs=[STATUS, FAULTS])
+async def after_a_failed_init_container_only_the_first_is_tried(node: Node) -> None:
+    """When the first init container could not be created, it alone is tried again; the second one
+    is created when the first has succeeded, and runs once."""
+    node.runtime.on("CreateContainer", container="first").fails("UNKNOWN", "no space", times=1)
+    init = [container(name, exits(0, after_s=3)) for name in ("first", "second")]
+    await node.apply_static(pod("web", init=init))
+    await node.run_until(
+        lambda: node.running("web"),
+        within_s=2 * limits.START_S + limits.SYNC_ERROR_S + 2 * (3 + limits.NOTICE_S),
+        what="main runs",
+    )
+    starts = [w for w in node.writes("web") if w.startswith("StartContainer")]
+    order = ["StartContainer first/0", "StartContainer second/0", "StartContainer main/0"]
+    expect_equal(node, starts, order, "starts")
+    (first,), (second,) = (node.times_s("StartContainer", container=n) for n in ("first", "second"))
+    expect(node, second - first >= 3, "second starts when first has ended", second - first)

@@ -41,7 +41,7 @@ async def an_init_container_that_ran_out_of_memory_has_failed(node: Node) -> Non
 
 @conformance(
     id="unknown-state",
-    rules=["LIFE-114.4", "LIFE-120.10", "BACK-104.2"],
+    rules=["LIFE-114.4", "LIFE-120.10", "BACK-104.2", "LIFE-120.4"],
     needs=[STATUS, FAULTS],
     alone=True,
 )
@@ -188,7 +188,7 @@ async def no_pod_starts_while_the_runtime_says_that_it_is_not_ready(node: Node) 
 
 @conformance(
     id="network-not-ready",
-    rules=["LIFE-006.6", "LIFE-070.4", "CRI-130"],
+    rules=["LIFE-006.6", "LIFE-070.4", "CRI-130", "LIFE-004.1", "LIFE-013.4"],
     needs=[API, FAULTS],
     alone=True,
 )

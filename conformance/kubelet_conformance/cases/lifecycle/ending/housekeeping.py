@@ -34,7 +34,12 @@ async def a_pod_that_is_gone_and_cannot_be_stopped_is_tried_at_every_cleanup(nod
     )
 
 
-@conformance(id="same-uid-again", rules=["LIFE-039.6"], needs=[STATUS], alone=True)
+@conformance(
+    id="same-uid-again",
+    rules=["LIFE-039.6", "LIFE-004.3", "LIFE-031.4"],
+    needs=[STATUS],
+    alone=True,
+)
 async def a_pod_that_comes_again_while_it_ends_runs_again(node: Node) -> None:
     """A static pod whose manifest is removed, and written again with the same UID while its
     container is being stopped, is made again in the clean-up that finds its end."""
@@ -59,7 +64,11 @@ async def a_pod_that_comes_again_while_it_ends_runs_again(node: Node) -> None:
     expect_equal(node, timeouts(node, "main"), [4], "timeouts of StopContainer")
 
 
-@conformance(id="gone-before-its-start", rules=["LIFE-039.2"], needs=[API, STATUS, Feature.RESTART])
+@conformance(
+    id="gone-before-its-start",
+    rules=["LIFE-039.2", "LIFE-034.3"],
+    needs=[API, STATUS, Feature.RESTART],
+)
 async def a_pod_that_waited_for_its_turn_and_is_gone_never_starts(node: Node) -> None:
     """A second version of a static pod waits for the first one, which is not stopped before the
     kubelet has reached the API server. When both are gone by then, the first one is stopped, and

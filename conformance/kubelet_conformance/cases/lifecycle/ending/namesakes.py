@@ -74,7 +74,7 @@ async def wait_new_runs(node: Node) -> None:
 
 @conformance(
     id="namesake-status",
-    rules=["STAT-001.1", "STAT-002.1", "STAT-024", "LIFE-030"],
+    rules=["STAT-001.1", "STAT-002.1", "STAT-024", "LIFE-030", "LIFE-034.4", "LIFE-189.2"],
     needs=[API, STATUS],
     alone=True,
 )

@@ -31,7 +31,7 @@ def timeouts(node: Node, name: str) -> list[int]:
 
 @conformance(
     id="removed-while-api-away",
-    rules=["LIFE-039.3", "SRC-071"],
+    rules=["LIFE-039.3", "SRC-071", "LIFE-004.4", "LIFE-013.3"],
     needs=[API, STATUS, Feature.RESTART],
 )
 async def a_pod_removed_before_all_sources_are_seen_ends_with_its_own_grace(node: Node) -> None:
@@ -204,7 +204,7 @@ async def a_sidecar_does_not_wait_for_containers_that_never_started(node: Node) 
 
 @conformance(
     id="shutdown-caps-hook",
-    rules=["LIFE-143.2", "LIFE-143.3"],
+    rules=["LIFE-143.2", "LIFE-143.3", "LIFE-033.4"],
     needs=[API, Feature.SHUTDOWN],
     node_config=SHUTDOWN,
 )
@@ -250,7 +250,15 @@ async def a_sandbox_that_fails_in_a_deleted_pod_is_nobodys_concern(node: Node) -
 
 @conformance(
     id="kill-waits-for-grace",
-    rules=["LIFE-040.1", "LIFE-040.2", "LIFE-187", "LIFE-190.1"],
+    rules=[
+        "LIFE-040.1",
+        "LIFE-040.2",
+        "LIFE-187",
+        "LIFE-190.1",
+        "LIFE-225.3",
+        "LIFE-031.8",
+        "LIFE-036.3",
+    ],
     needs=[API],
     node_config=ONE_POD,
 )
@@ -276,7 +284,7 @@ async def a_kill_waits_longer_than_the_grace(node: Node) -> None:
 
 @conformance(
     id="kill-given-up",
-    rules=["LIFE-040.2", "LIFE-040.3", "LIFE-040.4"],
+    rules=["LIFE-040.2", "LIFE-040.3", "LIFE-040.4", "LIFE-040.1"],
     needs=[API, FAULTS],
     node_config=ONE_POD,
 )

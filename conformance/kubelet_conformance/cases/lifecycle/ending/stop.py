@@ -25,7 +25,9 @@ async def stopped(node: Node, name: str, within_s: float) -> None:
     )
 
 
-@conformance(id="stop-grace", rules=["LIFE-143", "MIRR-005", "LIFE-033"], needs=[STATUS])
+@conformance(
+    id="stop-grace", rules=["LIFE-143", "MIRR-005", "LIFE-033", "LIFE-033.2"], needs=[STATUS]
+)
 async def removal_stops_with_the_grace_of_the_pod(node: Node) -> None:
     """A removed pod gets StopContainer with its own grace period, then StopPodSandbox."""
     await node.apply_static(pod("web", grace_s=7))

@@ -111,6 +111,36 @@ async def a_stop_that_failed_runs_the_hook_again(node: Node) -> None:
     expect_equal(node, timeouts, [4, 4], "timeouts of StopContainer")
 
 
+@conformance(
+    id="prestop-after-restart",
+    rules=["LIFE-202.1", "LIFE-202.2", "LIFE-143.1"],
+    needs=[API, Feature.RESTART],
+)
+async def a_restarted_kubelet_runs_the_hook_again(node: Node) -> None:
+    """A pod whose preStop hook ran when the kubelet was killed is stopped by the next kubelet with
+    the whole grace period of its deletion: the hook runs again, and its seconds are missing."""
+    main = container("main", ignores_term(), hooks={"preStop": hook(takes_s=4, name="last")})
+    await node.api.create_pod(pod("web", main, grace_s=30))
+    await node.wait_running("web")
+    await node.api.delete_pod("web", grace_s=12)
+    await node.run_until(lambda: hooks_run(node, "last"), within_s=limits.STOP_S)
+    await node.run_for(2)
+    await node.kubelet.kill()
+    await node.run_for(3)
+    await node.kubelet.start()
+    await node.run_until(
+        lambda: node.count("StopContainer", container="main"),
+        within_s=4 + limits.START_S + limits.STOP_S,
+        what="main is stopped",
+    )
+    expect_equal(node, hooks_run(node, "last"), 2, "runs of the hook")
+    timeouts = [call.request.timeout for call in node.calls("StopContainer")]
+    expect_equal(node, timeouts, [8], "timeouts of StopContainer: the grace less the hook")
+    await node.run_until(
+        lambda: node.api.pod("web") is None, within_s=8 + limits.STOP_S, what="the pod is gone"
+    )
+
+
 @conformance(id="deleted-while-away", rules=["LIFE-015.7"], needs=[API, Feature.RESTART])
 async def a_pod_that_ended_before_the_start_is_put_away(node: Node) -> None:
     """A deleted pod whose containers have ended, but which the kubelet could not remove from the

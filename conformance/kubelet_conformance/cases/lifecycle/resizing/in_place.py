@@ -33,7 +33,7 @@ from kubelet_conformance.harness.workload import runs
 from kubelet_conformance.registry import Feature, conformance
 
 
-@conformance(id="resize-running", rules=["CG-064", "CG-065"], needs=NEEDS, since="1.34")
+@conformance(id="resize-running", rules=["CG-064", "CG-065", "LIFE-116"], needs=NEEDS, since="1.34")
 async def a_resize_updates_the_running_container(node: Node) -> None:
     """For more memory and CPU UpdateContainerResources is called, first for memory and then for
     CPU, and nothing is restarted."""
@@ -73,7 +73,9 @@ async def a_static_pod_that_keeps_its_uid_is_resized(node: Node) -> None:
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
 
 
-@conformance(id="resize-restart", rules=["CG-064", "LIFE-115"], needs=NEEDS, since="1.34")
+@conformance(
+    id="resize-restart", rules=["CG-064", "LIFE-115", "LIFE-115.4"], needs=NEEDS, since="1.34"
+)
 async def a_resize_restarts_the_container_where_its_policy_says_so(node: Node) -> None:
     """With resizePolicy RestartContainer for memory the container is stopped and started again,
     with its new memory, in the same sandbox."""
@@ -296,7 +298,9 @@ async def a_sidecar_is_resized_too(node: Node) -> None:
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
 
 
-@conformance(id="resize-pod-level", rules=["CG-064", "CG-065"], needs=NEEDS, since="1.36")
+@conformance(
+    id="resize-pod-level", rules=["CG-064", "CG-065", "LIFE-070.1"], needs=NEEDS, since="1.36"
+)
 async def the_pods_own_resources_can_be_resized(node: Node) -> None:
     """When the resources at the level of the pod change, its cgroup follows, and so does a
     container that has no limit of its own. Those that it was made with are no resize."""

@@ -99,7 +99,9 @@ async def a_deferred_resize_comes_when_another_pod_leaves(node: Node) -> None:
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops of web")
 
 
-@conformance(id="resize-deferred-smaller", rules=["CG-061"], needs=NEEDS, since="1.34")
+@conformance(
+    id="resize-deferred-smaller", rules=["CG-061", "LIFE-014.1"], needs=NEEDS, since="1.34"
+)
 async def a_deferred_resize_comes_when_another_pod_shrinks(node: Node) -> None:
     """A deferred resize is also carried out when the resize of another pod leaves room for it."""
     part = await free_m(node, 0.6)

@@ -138,7 +138,9 @@ async def an_update_that_was_taken_back_meanwhile_does_nothing(node: Node) -> No
 
 
 @conformance(
-    id="grace-shortened", rules=["LIFE-033.1", "LIFE-033.4", "LIFE-071.3"], needs=[API, FAULTS]
+    id="grace-shortened",
+    rules=["LIFE-033.1", "LIFE-033.4", "LIFE-071.3", "LIFE-002.3", "LIFE-013.1"],
+    needs=[API, FAULTS],
 )
 async def a_second_deletion_can_only_shorten_the_grace(node: Node) -> None:
     """When a stop has failed, the next one has the grace period of the last deletion if that is
@@ -168,7 +170,12 @@ def failing(name: str, policy: str, main: str, **fields: Any) -> PodPlan:
     return pod(name, *both, restartPolicy=policy)
 
 
-@conformance(id="probe-own-policy", rules=["LIFE-115.5", "LIFE-115.6"], needs=[API], since="1.35")
+@conformance(
+    id="probe-own-policy",
+    rules=["LIFE-115.5", "LIFE-115.6", "LIFE-115.2"],
+    needs=[API],
+    since="1.35",
+)
 async def after_a_failed_probe_the_policy_of_the_container_decides(node: Node) -> None:
     """A container that a probe has killed starts again if its own policy says so, and if it has
     none, that of the pod."""

@@ -25,11 +25,15 @@ async def an_ephemeral_container_joins_the_running_pod(node: Node) -> None:
         within_s=limits.START_S,
         what="debug runs",
     )
+    row = node.api.container("web", "debug")
+    expect_equal(node, (row.get("started"), row["ready"]), (None, False), "started, ready of debug")
     expect_equal(node, node.count("RunPodSandbox", pod="web"), 1, "sandboxes")
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
 
 
-@conformance(id="ephemeral-once", rules=["LIFE-112", "BACK-016", "LIFE-162"], needs=[API])
+@conformance(
+    id="ephemeral-once", rules=["LIFE-112", "BACK-016", "LIFE-162", "LIFE-174.2"], needs=[API]
+)
 async def an_ephemeral_container_is_never_restarted(node: Node) -> None:
     """An ephemeral container that fails is not restarted, and the pod stays Running and ready."""
     web = pod("web")

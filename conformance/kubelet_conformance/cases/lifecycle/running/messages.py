@@ -1,5 +1,8 @@
 """Termination messages: from the container's file, from its log, and how long they may be."""
 
+import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from fakecri import prints
@@ -8,7 +11,7 @@ from kubelet_conformance.harness.expect import expect, expect_equal
 from kubelet_conformance.harness.manifests import container, pod
 from kubelet_conformance.harness.node import Node
 from kubelet_conformance.harness.workload import Workload, exits, in_turn
-from kubelet_conformance.registry import Feature, conformance
+from kubelet_conformance.registry import Feature, KnownBug, conformance
 
 STATUS = Feature.STATUS
 FALLBACK = "FallbackToLogsOnError"
@@ -78,7 +81,7 @@ async def the_log_of_a_failed_container_stands_in(node: Node) -> None:
     expect_equal(node, messages, expected_messages, "messages")
 
 
-@conformance(id="message-limit", rules=["LIFE-145"], needs=[STATUS])
+@conformance(id="message-limit", rules=["LIFE-145", "LIFE-145.1"], needs=[STATUS])
 async def a_long_message_is_cut_to_its_end(node: Node) -> None:
     """The message is the last 4096 bytes of a message file, or the last 2048 of a log, where a line
     that the runtime has written in pieces is one line."""
@@ -127,3 +130,67 @@ async def a_message_stays_with_the_run_that_left_it(node: Node) -> None:
     )
     ended = node.container("web", "main")["state"]["terminated"]
     expect_equal(node, (ended["exitCode"], ended.get("message")), (2, "second"), "state")
+
+
+@conformance(id="message-file-replaced", rules=["LIFE-145.3"], needs=[STATUS])
+async def a_message_file_that_is_none_any_more_hides_no_exit(node: Node) -> None:
+    """A message file that was removed counts as empty; a directory in its place is told as an
+    error."""
+    names = ("gone", "directory", "plain")
+    ends, places = await replaced(node, *names, directory=Path.mkdir)
+    expect_equal(node, {end["exitCode"] for end in ends.values()}, {3}, "exit codes")
+    expect_equal(node, ends["gone"].get("message", ""), "", "message without a file")
+    expect_equal(node, ends["plain"].get("message", ""), "", "message of an empty file")
+    told = ends["directory"].get("message", "")
+    text = f"Error on reading termination log {places['directory']}: "
+    expect(node, told.startswith(text), f"{text}...", told)
+
+
+@conformance(
+    id="message-file-fifo",
+    rules=["LIFE-145.4"],
+    needs=[STATUS],
+    alone=True,
+    bugs=[KnownBug("", "it waits for somebody to write to a FIFO in the place of a message file")],
+)
+async def a_fifo_as_message_file_holds_nothing_up(node: Node) -> None:
+    """A FIFO in the place of a message file, which nobody writes to, holds nothing up: the exit is
+    shown in time, the message says that the file cannot be read, and other pods start."""
+    ends, places = await replaced(node, "fifo", fifo=os.mkfifo)
+    told = ends["fifo"].get("message", "")
+    text = f"Error on reading termination log {places['fifo']}: "
+    expect(node, told.startswith(text), f"{text}...", told)
+    await node.apply_static(pod("next"))
+    await node.wait_running("next")
+
+
+async def replaced(
+    node: Node, *names: str, **makers: Callable[[Path], object]
+) -> tuple[dict[str, Any], dict[str, Path]]:
+    """Run these containers, remove their message files but for that of `plain`, put there what the
+    maker of that name makes, and let all end with 3. Returns how each has ended, and the paths."""
+    work = exits(3, after_s=4)
+    await node.apply_static(
+        pod("job", *(container(name, work) for name in names), restartPolicy="Never")
+    )
+    await node.run_until(lambda: node.running("job", *names), within_s=limits.START_S)
+    places = {name: message_place(node, name) for name in names}
+    for name, path in places.items():
+        if name != "plain":
+            path.unlink()
+        if name in makers:
+            makers[name](path)
+    await node.run_until(
+        lambda: all("terminated" in node.container("job", n).get("state", {}) for n in names),
+        within_s=4 + limits.NOTICE_S,
+        what="all containers have ended",
+    )
+    ends = {name: node.container("job", name)["state"]["terminated"] for name in names}
+    return ends, places
+
+
+def message_place(node: Node, name: str) -> Path:
+    """The path on the node of the message file of the container's newest instance."""
+    config = node.calls("CreateContainer", container=name)[-1].request.config
+    (path,) = (m.host_path for m in config.mounts if m.container_path == "/dev/termination-log")
+    return Path(path)

@@ -183,7 +183,7 @@ async def of_a_retried_init_container_only_the_newest_instance_stays(node: Node)
 
 @conformance(
     id="new-sandbox-init-removed",
-    rules=["LIFE-130.2", "LIFE-111.4", "LIFE-111.5", "BACK-104.6"],
+    rules=["LIFE-130.2", "LIFE-111.4", "LIFE-111.5", "BACK-104.6", "LIFE-111.1"],
     needs=[STATUS, KILL],
     node_config=OFTEN,
     since="1.35",
@@ -253,7 +253,37 @@ async def a_container_that_was_only_created_is_replaced(node: Node) -> None:
     expect_order(node, node.writes("job"), writes, "a new attempt")
 
 
-@conformance(id="start-error-forgotten", rules=["LIFE-070.12"], needs=[API, FAULTS])
+@conformance(
+    id="created-is-shown",
+    rules=["LIFE-170.2", "LIFE-114.3", "LIFE-170.4"],
+    needs=[STATUS, FAULTS, Feature.RESTART],
+)
+async def a_container_that_was_only_created_waits_without_a_reason(node: Node) -> None:
+    """A container that a kubelet had created and not started when it died waits without a reason
+    until the next kubelet has replaced it; it has not ended."""
+    rule = node.runtime.on("StartContainer", container="main").hangs()
+    await node.apply_static(pod("web"))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main"), within_s=limits.START_S
+    )
+    await node.kubelet.kill()
+    rule.remove()
+    node.runtime.on("CreateContainer", container="main").delays(4)
+    await node.kubelet.start()
+    await node.run_until(
+        lambda: node.count("CreateContainer", container="main") == 2,
+        within_s=limits.START_S + limits.SYNC_ERROR_S,
+        what="a second creation",
+    )
+    await node.run_for(2)
+    state = node.container("web", "main").get("state", {})
+    expect_equal(node, state, {"waiting": {}}, "state of main while it is made again")
+    await node.wait_running("web")
+    last = node.container("web", "main").get("lastState", {})
+    expect(node, "terminated" not in last, "no end in the last state: nothing had run", last)
+
+
+@conformance(id="start-error-forgotten", rules=["LIFE-070.12", "LIFE-070.3"], needs=[API, FAULTS])
 async def the_reason_of_a_failed_start_is_forgotten(node: Node) -> None:
     """The reason of a start that failed before is not shown again after a later exit."""
     node.runtime.on("CreateContainer", container="main").fails("UNKNOWN", "no space", times=1)

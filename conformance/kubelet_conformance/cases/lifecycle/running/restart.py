@@ -12,7 +12,11 @@ from kubelet_conformance.registry import Feature, Level, conformance
 STATUS, KILL, RESTART = Feature.STATUS, Feature.OUTSIDE_KILL, Feature.RESTART
 
 
-@conformance(id="killed-restarts", rules=["LIFE-003", "LIFE-114", "LIFE-132"], needs=[STATUS, KILL])
+@conformance(
+    id="killed-restarts",
+    rules=["LIFE-003", "LIFE-114", "LIFE-132", "LIFE-003.1"],
+    needs=[STATUS, KILL],
+)
 async def a_killed_container_is_replaced_in_the_same_sandbox(node: Node) -> None:
     """A container that was killed behind the kubelet's back is created again, as attempt 1, in the
     same sandbox."""
@@ -111,7 +115,11 @@ async def the_newest_instance_is_the_one_created_last(node: Node) -> None:
     expect(node, tries[2].error is not None, "an error: the name is taken", tries[2].error)
 
 
-@conformance(id="run-once-succeeds", rules=["LIFE-164", "LIFE-124"], needs=[STATUS])
+@conformance(
+    id="run-once-succeeds",
+    rules=["LIFE-164", "LIFE-124", "LIFE-114.5", "LIFE-036.1", "LIFE-036.4"],
+    needs=[STATUS],
+)
 async def a_run_once_pod_that_exits_zero_succeeds(node: Node) -> None:
     """A pod with policy Never whose container exits 0 becomes Succeeded, and its sandbox is
     stopped."""
@@ -129,7 +137,7 @@ async def a_run_once_pod_that_exits_zero_succeeds(node: Node) -> None:
     expect_equal(node, (state.get("exitCode"), state.get("reason")), (0, "Completed"), "state")
 
 
-@conformance(id="run-once-fails", rules=["LIFE-164", "LIFE-124"], needs=[STATUS])
+@conformance(id="run-once-fails", rules=["LIFE-164", "LIFE-124", "LIFE-114.5"], needs=[STATUS])
 async def a_run_once_pod_that_exits_nonzero_fails(node: Node) -> None:
     """A pod with policy Never whose container exits non-zero becomes Failed and stays so."""
     await node.apply_static(pod("job", container("main", exits(3)), restartPolicy="Never"))
@@ -159,7 +167,7 @@ async def on_failure_restarts_until_success(node: Node) -> None:
     expect_equal(node, node.count("RunPodSandbox", pod="job"), 1, "sandboxes")
 
 
-@conformance(id="one-ends-others-run", rules=["LIFE-162", "LIFE-164"], needs=[STATUS])
+@conformance(id="one-ends-others-run", rules=["LIFE-162", "LIFE-164", "LIFE-161.3"], needs=[STATUS])
 async def a_pod_runs_while_one_of_its_containers_does(node: Node) -> None:
     """A run-once pod stays Running while a container runs, and ends with the last."""
     both = container("short", exits(1)), container("long", exits(0, after_s=4))

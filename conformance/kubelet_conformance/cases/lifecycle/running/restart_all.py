@@ -37,7 +37,18 @@ async def all_restarted(node: Node) -> None:
 
 @conformance(
     id="restart-all",
-    rules=["LIFE-125", "LIFE-110", "LIFE-185", "BACK-110", "BACK-111.2", "BACK-111.3"],
+    rules=[
+        "LIFE-125",
+        "LIFE-110",
+        "LIFE-185",
+        "BACK-110",
+        "BACK-111.2",
+        "BACK-111.3",
+        "LIFE-110.1",
+        "LIFE-125.1",
+        "LIFE-125.5",
+        "LIFE-125.6",
+    ],
     needs=[API],
     since="1.36",
 )
@@ -75,7 +86,7 @@ async def one_exit_restarts_all_containers_in_the_same_sandbox(node: Node) -> No
 
 @conformance(
     id="restart-all-of-init",
-    rules=["BACK-110.1", "BACK-111.4", "BACK-111.5"],
+    rules=["BACK-110.1", "BACK-111.4", "BACK-111.5", "LIFE-070.13", "LIFE-185"],
     needs=[API],
     since="1.36",
 )
@@ -101,7 +112,15 @@ async def an_init_container_can_ask_for_a_restart_of_all(node: Node) -> None:
 
 @conformance(
     id="restart-all-shown",
-    rules=["BACK-110.1", "BACK-111.1", "BACK-111.2", "BACK-111.4", "PROBE-014.4", "BACK-112"],
+    rules=[
+        "BACK-110.1",
+        "BACK-111.1",
+        "BACK-111.2",
+        "BACK-111.4",
+        "PROBE-014.4",
+        "BACK-112",
+        "LIFE-185",
+    ],
     needs=[API],
     since="1.36",
 )
@@ -229,7 +248,10 @@ async def a_restart_of_all_goes_on_without_the_exit_that_asked_for_it(node: Node
 
 
 @conformance(
-    id="restart-all-never-failed", rules=["LIFE-125", "LIFE-164"], needs=[API], since="1.36"
+    id="restart-all-never-failed",
+    rules=["LIFE-125", "LIFE-164", "LIFE-125.7"],
+    needs=[API],
+    since="1.36",
 )
 async def a_pod_on_its_way_to_restart_never_fails(node: Node) -> None:
     """A run-once pod whose containers are all restarted is never shown as Failed or Succeeded
@@ -247,3 +269,36 @@ async def a_pod_on_its_way_to_restart_never_fails(node: Node) -> None:
     phases = node.phases("job")
     expect(node, "Failed" not in phases, "no phase Failed on the way", phases)
     expect_equal(node, phases.count("Succeeded"), 1, "times that the phase became Succeeded")
+
+
+@conformance(
+    id="restart-all-new-sandbox",
+    rules=["LIFE-110.2", "LIFE-110.1"],
+    needs=[API, Feature.RESTART, Feature.OUTSIDE_KILL],
+    since="1.36",
+)
+async def with_a_lost_sandbox_the_new_one_comes_before_the_reset(node: Node) -> None:
+    """When a starting kubelet finds an exit that restarts all containers, and the sandbox lost,
+    it makes the new sandbox first, then removes all containers, and starts none between."""
+    trigger = container("trigger", in_turn(exits(88, after_s=6), runs()), **ALL)
+    init = [container("setup", exits(0))]
+    await node.api.create_pod(pod("web", container("main"), trigger, init=init))
+    await node.run_until(
+        lambda: node.running("web", "main", "trigger"), within_s=limits.START_S, what="both run"
+    )
+    await node.run_for(limits.NOTICE_S)
+    await node.kubelet.stop()
+    await node.run_for(6)
+    await node.runtime.stop_sandbox("web")
+    before = len(node.writes("web"))
+    await node.kubelet.start()
+    await node.run_until(
+        lambda: node.count("StartContainer", container="trigger") == 2,
+        within_s=limits.START_S + 4 * limits.NOTICE_S,
+        what="a second start of trigger",
+    )
+    writes = [w.partition("/")[0] for w in node.writes("web")[before:]]
+    order = ["RunPodSandbox", "RemoveContainer main", "RemoveContainer trigger"]
+    starts = [f"StartContainer {name}" for name in ("setup", "main", "trigger")]
+    expect_order(node, writes, [*order, *starts], "the sandbox, the reset, the starts")
+    expect_equal(node, [w for w in writes if w.startswith("Start")], starts, "starts")

@@ -45,7 +45,12 @@ async def a_container_with_policy_always_restarts_in_a_run_once_pod(node: Node) 
     expect_equal(node, node.api.phase("job"), "Running", "phase")
 
 
-@conformance(id="own-policy-never", rules=["LIFE-124", "BACK-102.3"], needs=[API], since="1.35")
+@conformance(
+    id="own-policy-never",
+    rules=["LIFE-124", "BACK-102.3", "LIFE-124.2", "LIFE-124.3"],
+    needs=[API],
+    since="1.35",
+)
 async def a_container_with_policy_never_stays_down_in_a_pod_with_always(node: Node) -> None:
     """A container's own policy Never beats the pod's Always."""
     own = container("own", exits(1), restartPolicy="Never")
@@ -73,7 +78,10 @@ async def fails_at_its_second_exit(node: Node, main: Container) -> None:
 
 
 @conformance(
-    id="restart-rule", rules=["LIFE-124", "BACK-102.1", "BACK-102.2"], needs=[API], since="1.35"
+    id="restart-rule",
+    rules=["LIFE-124", "BACK-102.1", "BACK-102.2", "LIFE-124.1"],
+    needs=[API],
+    since="1.35",
 )
 async def a_rule_restarts_on_its_exit_codes_only(node: Node) -> None:
     """A rule for exit code 42 restarts a container with policy Never; its next exit, with 1, is
@@ -101,7 +109,7 @@ async def a_not_in_rule_restarts_on_every_other_exit_code(node: Node) -> None:
     await fails_at_its_second_exit(node, main)
 
 
-@conformance(id="restart-rule-first", rules=["BACK-102.1"], needs=[API], since="1.35")
+@conformance(id="restart-rule-first", rules=["BACK-102.1", "LIFE-124.1"], needs=[API], since="1.35")
 async def the_first_matching_rule_decides(node: Node) -> None:
     """Of two rules for the same exit code the first counts: the container alone starts again, not
     all of them. A rule counts beside every policy of the container."""

@@ -36,7 +36,7 @@ async def a_sidecar_that_keeps_failing_waits_like_any_container(node: Node) -> N
     expect_equal(node, node.count("StartContainer", container="main"), 1, "starts of main")
 
 
-@conformance(id="sidecar-done-is-shown", rules=["LIFE-171"], needs=[STATUS])
+@conformance(id="sidecar-done-is-shown", rules=["LIFE-171", "LIFE-171.4"], needs=[STATUS])
 async def a_sidecar_that_ended_well_is_shown_as_ended_while_it_waits(node: Node) -> None:
     """In its back-off a sidecar that exited 0 is shown as terminated, one that failed as waiting
     with the reason.
@@ -211,3 +211,28 @@ async def each_sidecar_waits_for_the_one_after_it(node: Node) -> None:
         expect(node, gap >= -1e-3, f"{then} is stopped when {first} has ended", gap)
     span = node.time_s(calls["s1"]) - node.time_s(calls["s3"])
     expect(node, span >= 3.9, "the first one 4 s after the last one", span)
+
+
+@conformance(
+    id="sidecar-again-before-main",
+    rules=["LIFE-130.6"],
+    needs=[STATUS, KILL, Feature.RESTART],
+)
+async def a_dead_sidecar_starts_before_a_dead_main_container(node: Node) -> None:
+    """When a starting kubelet finds a sidecar and a main container dead, and another one running,
+    the sidecar is started first."""
+    plan = pod("web", container("main"), container("calm"), init=[sidecar("side")])
+    await node.apply_static(plan)
+    await node.run_until(lambda: node.running("web", "side", "main", "calm"), within_s=8)
+    await node.run_for(limits.NOTICE_S)
+    await node.kubelet.stop()
+    for name in ("main", "side"):
+        await node.runtime.kill_container(name, pod="web")
+    await node.kubelet.start()
+    await node.run_until(
+        lambda: all(node.count("StartContainer", container=n) == 2 for n in ("main", "side")),
+        within_s=limits.START_S + limits.NOTICE_S,
+        what="side and main start again",
+    )
+    order = ["CreateContainer side/1", "StartContainer side/1", "CreateContainer main/1"]
+    expect_order(node, node.writes("web"), order, "side, then main")

@@ -35,7 +35,7 @@ def users(config: Any) -> Any:
 
 @conformance(
     id="status-user-and-image",
-    rules=["LIFE-170", "CRI-083.2", "CRI-083.4", "CRI-084.4"],
+    rules=["LIFE-170", "CRI-083.2", "CRI-083.4", "CRI-084.4", "LIFE-170.6"],
     needs=[STATUS, Feature.FAULTS],
     since="1.33",
 )
@@ -102,7 +102,7 @@ async def a_pod_waits_for_its_runtime_class(node: Node) -> None:
     )
 
 
-@conformance(id="user-namespace", rules=["LIFE-147"], needs=FEATURES, since="1.33")
+@conformance(id="user-namespace", rules=["LIFE-147", "LIFE-147.6"], needs=FEATURES, since="1.33")
 async def pods_without_the_nodes_users_get_their_own(node: Node) -> None:
     """With `hostUsers: false` each pod gets 65536 user IDs that it shares neither with other pods
     nor with the node, in the sandbox, in its containers and for every mount; other pods have the
@@ -130,7 +130,10 @@ async def pods_without_the_nodes_users_get_their_own(node: Node) -> None:
 
 
 @conformance(
-    id="user-namespace-kept", rules=["LIFE-147"], needs=[*FEATURES, Feature.RESTART], since="1.33"
+    id="user-namespace-kept",
+    rules=["LIFE-147", "LIFE-147.2"],
+    needs=[*FEATURES, Feature.RESTART],
+    since="1.33",
 )
 async def a_pod_keeps_its_users(node: Node) -> None:
     """A new sandbox of the pod gets the user IDs of the first one, also after a restart of the
@@ -217,13 +220,18 @@ async def a_pod_that_has_ended_has_no_users_any_more(node: Node) -> None:
     expect_equal(node, ids.length, 131072, "number of user IDs")
 
 
-@conformance(id="mount-recursive-read-only", rules=["LIFE-148"], needs=[*FEATURES, API])
+@conformance(
+    id="mount-recursive-read-only",
+    rules=["LIFE-148.1", "LIFE-148.3", "LIFE-170.5"],
+    needs=[*FEATURES, API],
+)
 async def a_mount_can_be_read_only_all_the_way_down(node: Node) -> None:
     """`recursiveReadOnly: Enabled` and `IfPossible` are passed to a runtime that supports it."""
     mounts = [
         {"name": "d", "mountPath": f"/{mode}", "readOnly": True, "recursiveReadOnly": mode}
         for mode in ("Enabled", "IfPossible", "Disabled")
     ]
+    mounts.append({"name": "d", "mountPath": "/written"})
     volumes = [{"name": "d", "emptyDir": {}}]
     await node.api.create_pod(pod("web", container("main", volumeMounts=mounts), volumes=volumes))
     await started(node, "web")
@@ -232,3 +240,15 @@ async def a_mount_can_be_read_only_all_the_way_down(node: Node) -> None:
         m.container_path: m.recursive_read_only for m in made_mounts if m.container_path in MODES
     }
     expect_equal(node, modes, MODES, "recursive_read_only")
+    await node.run_until(
+        lambda: node.api.container("web", "main").get("volumeMounts"),
+        within_s=limits.NOTICE_S,
+        what="mounts in the status",
+    )
+    shown = {
+        m["mountPath"]: m.get("recursiveReadOnly")
+        for m in node.api.container("web", "main")["volumeMounts"]
+    }
+    expected = {path: "Enabled" if deep else "Disabled" for path, deep in MODES.items()}
+    expect_equal(node, {p: shown[p] for p in MODES}, expected, "recursiveReadOnly in the status")
+    expect_equal(node, shown["/written"], None, "recursiveReadOnly of a mount that is written to")

@@ -19,7 +19,7 @@ AGAIN_S = limits.START_S + limits.STOP_S + limits.SYNC_ERROR_S
 
 @conformance(
     id="sandbox-twice",
-    rules=["LIFE-101", "LIFE-130.1", "CRI-034.4", "BACK-105.1"],
+    rules=["LIFE-101", "LIFE-130.1", "CRI-034.4", "BACK-105.1", "LIFE-104"],
     needs=[API],
     alone=True,
 )
@@ -51,7 +51,7 @@ async def two_ready_sandboxes_become_one_new_one(node: Node) -> None:
 
 @conformance(
     id="sandbox-without-address",
-    rules=["LIFE-103", "CRI-034.5", "BACK-105.1"],
+    rules=["LIFE-103", "CRI-034.5", "BACK-105.1", "LIFE-100"],
     needs=[STATUS, FAULTS],
     alone=True,
 )

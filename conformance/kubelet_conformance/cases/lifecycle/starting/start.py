@@ -10,7 +10,7 @@ from kubelet_conformance.registry import Feature, conformance
 STATUS, API, FAULTS = Feature.STATUS, Feature.API, Feature.FAULTS
 
 
-@conformance(id="start-order", rules=["LIFE-130", "LIFE-131"], needs=[STATUS])
+@conformance(id="start-order", rules=["LIFE-130", "LIFE-131", "LIFE-131.1"], needs=[STATUS])
 async def containers_start_one_after_the_other_in_spec_order(node: Node) -> None:
     """The sandbox comes first, then each container is created and started, in spec order."""
     await node.apply_static(pod("web", container("b"), container("a"), container("c")))
@@ -60,7 +60,11 @@ async def sandbox_and_containers_carry_the_pod_labels(node: Node) -> None:
     )
 
 
-@conformance(id="init-order", rules=["LIFE-121", "LIFE-113", "LIFE-120"], needs=[STATUS])
+@conformance(
+    id="init-order",
+    rules=["LIFE-121", "LIFE-113", "LIFE-120", "LIFE-113.1", "LIFE-113.2", "LIFE-120.4"],
+    needs=[STATUS],
+)
 async def init_containers_run_one_by_one_before_the_others(node: Node) -> None:
     """Init containers run one at a time until they succeed; regular containers start after the
     last."""
@@ -76,7 +80,7 @@ async def init_containers_run_one_by_one_before_the_others(node: Node) -> None:
     expect(node, second - first >= 1.0, "second starts after the end of first", second - first)
 
 
-@conformance(id="init-status", rules=["LIFE-170", "LIFE-161"], needs=[STATUS])
+@conformance(id="init-status", rules=["LIFE-170", "LIFE-161", "LIFE-171.3"], needs=[STATUS])
 async def a_pod_with_running_init_containers_is_pending(node: Node) -> None:
     """While an init container runs, the pod is Pending and its regular containers wait with
     PodInitializing."""

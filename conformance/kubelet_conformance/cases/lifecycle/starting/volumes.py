@@ -22,7 +22,11 @@ def with_volume(name: str, work: Workload, *, restart: str, **fields: Any) -> Po
     return pod(name, main, restartPolicy=restart, volumes=[{"name": "scratch", "emptyDir": {}}])
 
 
-@conformance(id="volume-removed-at-end", rules=["LIFE-073"], needs=[Feature.API, Feature.STATUS])
+@conformance(
+    id="volume-removed-at-end",
+    rules=["LIFE-073", "LIFE-073.2"],
+    needs=[Feature.API, Feature.STATUS],
+)
 async def a_finished_pod_keeps_no_empty_dir(node: Node) -> None:
     """The emptyDirs of a pod that has ended are removed, although the pod stays at the API."""
     await node.api.create_pod(with_volume("job", exits(0, after_s=5), restart="Never"))

@@ -77,6 +77,8 @@ class Case(Struct, frozen=True):
     """KubeletConfiguration fields beside the harness's own."""
     machine: Mapping[str, Any] = {}
     """CPUs and NUMA nodes of the machine, see `conformance`."""
+    except_laws: Mapping[str, str] = {}
+    """The laws that it has a right kubelet break, each with the reason."""
     alone: bool = False
     """Whether it needs a kubelet to itself, although nothing else of it says so."""
     since: Minor | None = None
@@ -145,6 +147,7 @@ def conformance(
     needs: Iterable[Feature] = (),
     node_config: Mapping[str, Any] = NO_CONFIG,
     machine: Mapping[str, Any] = NO_CONFIG,
+    except_laws: Mapping[str, str] = NO_CONFIG,
     alone: bool = False,
     since: str = "",
     bugs: Sequence[KnownBug] = (),
@@ -155,9 +158,10 @@ def conformance(
     `rules`: the clauses (`BACK-003.2`) or rules it checks, the most important first.
     `node_config`: KubeletConfiguration fields beside the harness's own. `machine`: CPUs and NUMA
     nodes, as arguments of `fakecri.uniform_topology`, and `swap_bytes` (needs NODE_RESOURCES).
-    `alone`: it must not share its kubelet. `since`: the first Kubernetes minor that has it without
-    a gate's being switched on, `1.34`. `bugs`: for which it is expected to fail on kubelets of some
-    versions, as they did wrongly what it wants; where they do not have what it wants, say `since`.
+    `except_laws`: the laws (`kubelet_conformance.laws`) that are not asked after it, each with the
+    reason. `alone`: it must not share its kubelet. `since`: the first Kubernetes minor that has it
+    without a gate's being switched on, `1.34`. `bugs`: for which it is expected to fail on kubelets
+    of some versions, as they did wrongly what it wants; where they do not have it, say `since`.
     `area`: default the package below `cases`. Raises CaseError for a declaration that is wrong.
     """
     first = minor_of(since)
@@ -177,6 +181,7 @@ def conformance(
                 body=body,
                 node_config=dict(node_config),
                 machine=dict(machine),
+                except_laws=dict(except_laws),
                 alone=alone,
                 since=first,
                 bugs=tuple(bugs),

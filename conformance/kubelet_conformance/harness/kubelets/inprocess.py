@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -101,7 +102,7 @@ class World:
     spans: Spans = NO_SPANS
     """Where spans go."""
     keeps_log: bool = True
-    """Whether what the kubelet logs is kept for the failure of its case."""
+    """Whether all that the kubelet logs is kept, for the failure of its case; errors are."""
 
 
 class _Given(Struct, frozen=True):
@@ -164,8 +165,7 @@ class InProcessKubelet:
         """Load the configuration from its file and the flags, and run. Raises KubeletDied."""
         if self._task is not None:
             raise RuntimeError("the kubelet runs already")
-        if self._world.keeps_log:
-            self._log.begin()
+        self._log.begin(logging.INFO if self._world.keeps_log else logging.ERROR)
         self._paths.config.write_text(json.dumps(config))
         self._wire = RuntimeWire(self._world.target)
         try:

@@ -25,11 +25,12 @@ class OwnLog(logging.Handler):
         self._start_s = clock.monotonic_s()
         self._level_before: int | None = None
 
-    def begin(self) -> None:
-        """Keep what is logged from now on; a second call does nothing."""
+    def begin(self, level: int = logging.INFO) -> None:
+        """Keep what is logged from now on, from that level on; a second call does nothing."""
         if self._level_before is None:
             self._level_before = PRODUCT.level
-            PRODUCT.setLevel(logging.INFO)
+            self.setLevel(level)
+            PRODUCT.setLevel(level)
             PRODUCT.addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:

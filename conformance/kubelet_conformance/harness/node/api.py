@@ -45,6 +45,7 @@ class NodeApi:
     def fake(self) -> Any:
         """The fake API server itself (fakekubeapi's `FakeApi`), for other faults than those
         below."""
+        self._watch.plan("server")
         return self._parts.the_api().fake
 
     # --- pods -----------------------------------------------------------------------------
@@ -82,6 +83,7 @@ class NodeApi:
     def vanish_pod(self, name: str) -> None:
         """Remove the pod from the API without deleting it: no watch is told, and the kubelet
         notices when it lists its pods, which it must do at once (its watch ends with 410)."""
+        self._watch.plan("user", name)
         self._parts.the_api().vanish(self._watch.runtime_name(name))
 
     async def patch_pod(self, name: str, patch: Mapping[str, Any], *, status: bool = False) -> None:
@@ -307,15 +309,18 @@ class NodeApi:
     def fails(self, method: str, path: str, *, status: int = 500) -> AbstractContextManager[object]:
         """A block in which the server answers `status` to these requests of the kubelet; `path` is
         a regular expression."""
+        self._watch.plan("server", path)
         return self._parts.the_api().fake.fails(method, path, status)
 
     def slow(self, method: str, path: str, delay_s: float) -> AbstractContextManager[object]:
         """A block in which the server handles these requests `delay_s` seconds after they came;
         `path` is a regular expression."""
+        self._watch.plan("server", path)
         return self._parts.the_api().fake.delays(method, path, delay_s)
 
     def down(self) -> AbstractContextManager[object]:
         """A block in which no request reaches the server."""
+        self._watch.plan("server")
         return self._parts.the_api().fake.down()
 
     # --- what is there --------------------------------------------------------------------

@@ -33,10 +33,12 @@ class NodeKubelet:
 
     async def stop(self) -> None:
         """Stop the kubelet as a service manager does (SIGTERM); its containers keep running."""
+        self._watch.plan("stop")
         await self._parts.kubelet.stop()
 
     async def kill(self) -> None:
         """Kill the kubelet without warning (SIGKILL); its containers keep running."""
+        self._watch.plan("kill")
         await self._parts.kubelet.kill()
 
     async def start(self, *flags: str, **config: Any) -> None:
@@ -44,6 +46,7 @@ class NodeKubelet:
         KubeletDied."""
         self._parts.config.update(config)
         self._parts.flags += flags
+        self._watch.plan("start")
         await self._parts.kubelet.start(self._parts.config, self._parts.flags)
         self._watch.kubelet_started()
 

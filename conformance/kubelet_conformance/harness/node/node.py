@@ -21,6 +21,7 @@ from kubelet_conformance.harness.manifest_url import ManifestUrl
 from kubelet_conformance.harness.manifests import PodPlan
 from kubelet_conformance.harness.node.api import NodeApi
 from kubelet_conformance.harness.node.cgroups import NodeCgroups
+from kubelet_conformance.harness.node.ending import history_of, remove_pods
 from kubelet_conformance.harness.node.kubelet import NodeKubelet
 from kubelet_conformance.harness.node.logins import NodeLogins
 from kubelet_conformance.harness.node.machine import NodeMachine
@@ -34,6 +35,7 @@ from kubelet_conformance.harness.observing.kubelet_log import kept
 from kubelet_conformance.harness.observing.looked import looked_at
 from kubelet_conformance.harness.observing.snapshots import container_status
 from kubelet_conformance.harness.observing.words import is_write, write_name
+from kubelet_conformance.laws.history import History, Left
 from kubelet_conformance.traces.entries import Trace
 
 
@@ -307,6 +309,12 @@ class Node:
     def record(self) -> Trace:
         """What happened so far, for result files."""
         return trace_of(self._parts, self._watch)
+
+    async def settled(self) -> History:
+        """Remove all pods, wait until the node is still, and tell all that has happened."""
+        end_s, stored = self._parts.clock.monotonic_s(), dict(self._watch.snapshots.api_pods)
+        left = await remove_pods(self._parts, self._watch) if self._parts.pace.removal_s else Left()
+        return history_of(self._parts, self._watch, end_s=end_s, stored=stored, left=left)
 
 
 def _phrase(*words: str | None) -> str:

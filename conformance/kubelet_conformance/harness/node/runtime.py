@@ -33,6 +33,7 @@ class NodeRuntime:
     def direct(self) -> Any:
         """The CRI without record and faults (`await node.runtime.direct.call(method, request)`),
         for calls that no kubelet makes."""
+        self._watch.plan("outside")
         return self._parts.runtime.direct
 
     def pod_name(self, pod: str) -> str:
@@ -44,22 +45,26 @@ class NodeRuntime:
     def fake(self) -> Any:
         """The fake runtime itself (fakecri's `FakeCRI`), for what happens to it and for behaviours
         (Feature.BEHAVIORS). Raises RuntimeError under a real runtime."""
+        self._watch.plan("outside")
         return self._parts.runtime.fake
 
     @property
     def proxy(self) -> Any:
         """The proxy before the runtime (fakecri's `RecordingProxy`), for fault rules that choose
         calls by more than pod and container. Pods have their names in the runtime there."""
+        self._watch.plan("fault", "*")
         return self._parts.runtime.target
 
     def on(self, method: str, *, pod: str | None = None, container: str | None = None) -> Any:
         """Disturb these calls of the kubelet (Feature.FAULTS): `.fails(code, text, times=)`,
         `.delays(s)` or `.hangs()` starts a rule, which is a context manager and has `.remove()`.
         `pod` or `container` None: of all."""
+        self._watch.plan("fault", method)
         return self._parts.runtime.on(method, pod and self._watch.runtime_name(pod), container)
 
     def away(self) -> AbstractContextManager[object]:
         """A block in which every call of the kubelet fails with UNAVAILABLE."""
+        self._watch.plan("fault", "*")
         every_call: AbstractContextManager[object] = self._parts.runtime.on("*", None, None).fails(
             "UNAVAILABLE", "runtime is away"
         )

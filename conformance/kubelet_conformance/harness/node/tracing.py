@@ -72,9 +72,9 @@ def _requests(parts: Parts, start_s: float, names: Names) -> Iterator[Entry]:
 
 
 def _statuses(watch: Watch, names: Names) -> Iterator[Entry]:
-    for at_s, pod, status in watch.snapshots.history:
-        at_s = round(watch.since_start_s(at_s), 4)
-        yield status_entry(pod, names.named(status), at_s, describe(status))
+    for one in watch.snapshots.history:
+        at_s = round(watch.since_start_s(one.at_s), 4)
+        yield status_entry(one.pod, names.named(one.status), at_s, describe(one.status))
 
 
 def _visits(parts: Parts, calls: Sequence[Any], start_s: float) -> Iterator[Entry]:

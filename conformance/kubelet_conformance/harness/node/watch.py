@@ -18,6 +18,7 @@ from kubelet_conformance.harness.observing.kubelet_log import refused_files
 from kubelet_conformance.harness.observing.looked import seen_by
 from kubelet_conformance.harness.observing.snapshots import Snapshots
 from kubelet_conformance.harness.observing.words import call_line, event_line, is_write
+from kubelet_conformance.laws.history import Planned, PlannedKind
 
 LAST_CALLS: Final = 15
 LAST_EVENTS: Final = 8
@@ -35,6 +36,8 @@ class Watch:
         self._parts = parts
         self.start_s = parts.clock.monotonic_s()
         """When the case began, on the clock of the run."""
+        self.planned: list[Planned] = []
+        """What the case did to its node."""
         self._kubelet_since_s = 0.0
         self._activity = Activity(parts.runtime, parts.api, parts.pace.quiet_s)
 
@@ -55,6 +58,10 @@ class Watch:
         if pod is None:
             raise failure(self, f"pod {name} in /pods", "not listed")
         return pod
+
+    def plan(self, kind: PlannedKind, about: str = "") -> None:
+        """Remember that the case does that to its node now."""
+        self.planned.append(Planned(self._parts.clock.monotonic_s(), kind, about))
 
     # --- time -----------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from typing import Any
 from kubelet_conformance.harness.api_server import ApiServer
 from kubelet_conformance.harness.kubelets.base import Kubelet
 from kubelet_conformance.harness.observing.words import describe, state_name
+from kubelet_conformance.laws.history import Shown
 from simclock import Clock
 
 
@@ -38,7 +39,9 @@ class Snapshots:
         self.events: list[dict[str, Any]] = []
         self.node: dict[str, Any] = {}
         self._statuses: dict[str, list[dict[str, Any]]] = {}
-        self.history: list[tuple[float, str, dict[str, Any]]] = []
+        self.history: list[Shown] = []
+        self.given: dict[str, list[dict[str, Any]]] = {}
+        """UID -> the pod as it was seen first and after each change of its generation."""
         self._revision = -1  # of the API server's objects when they were looked at
         self._happened: int | None = None  # on the clock, likewise
 
@@ -62,20 +65,29 @@ class Snapshots:
     async def refresh(self) -> None:
         """Look again. Raises KubeletDied."""
         self._happened = self._clock.happened()
-        self._pods = {p["metadata"]["name"]: p for p in await self._kubelet.pods()}
+        before, self._pods = (
+            self._pods,
+            {pod["metadata"]["name"]: pod for pod in await self._kubelet.pods()},
+        )
         for name in sorted(self._pods):
-            self._note(name, self._pods[name].get("status") or {})
+            self._note(name, self._pods[name], again=name not in before)
         if self._api is not None and self._api.revision != self._revision:
             self._revision = self._api.revision
             self.api_pods = self._api.pods()
             self.events = self._api.events()
             self.node = self._api.node(self._node_name)
 
-    def _note(self, name: str, status: dict[str, Any]) -> None:
+    def _note(self, name: str, pod: dict[str, Any], *, again: bool) -> None:
+        metadata, status = pod["metadata"], pod.get("status") or {}
         statuses = self._statuses.setdefault(name, [])
         if not statuses or statuses[-1] != status:
             statuses.append(status)
-            self.history.append((self._clock.monotonic_s(), name, status))
+            uid = str(metadata.get("uid"))
+            shown = Shown(self._clock.monotonic_s(), name, uid, status, again)
+            self.history.append(shown)
+        given = self.given.setdefault(str(metadata.get("uid")), [])
+        if not given or given[-1]["metadata"].get("generation") != metadata.get("generation"):
+            given.append(pod)
 
     def states(self, pod: str, container: str) -> list[str]:
         """Successive distinct states of one container, init containers included."""
@@ -95,7 +107,9 @@ class Snapshots:
 
     def status_lines(self, start_s: float) -> list[str]:
         """The statuses of all pods, one line each, with the seconds since `start_s`."""
-        return [f"{at_s - start_s:9.3f} {name} {describe(st)}" for at_s, name, st in self.history]
+        return [
+            f"{one.at_s - start_s:9.3f} {one.pod} {describe(one.status)}" for one in self.history
+        ]
 
 
 def container_status(pod: Mapping[str, Any] | None, name: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from enum import Enum
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,7 @@ from kubelet_conformance.harness.node import Node
 from kubelet_conformance.harness.node.parts import Parts
 from kubelet_conformance.harness.observing.kubelet_log import kept
 from kubelet_conformance.harness.runs.choice import Choice, Traces
+from kubelet_conformance.laws import LAWS, ask
 from kubelet_conformance.registry import Case, Minor
 from kubelet_conformance.traces.entries import Trace
 from kubeobjects.structs import replace
@@ -32,6 +34,8 @@ from simclock import RealClock
 PartsFactory = Callable[[Case, NodePaths], AbstractAsyncContextManager[Parts]]
 """Makes the parts of a case in its directories; they end with the block."""
 REAL_CLOCK: Final = RealClock()
+MOST_BREACHES: Final = 10
+"""So many breaches of laws are told of a case."""
 
 
 class Outcome(Enum):
@@ -142,6 +146,7 @@ async def _run_body(case: Case, parts: Parts, traces: Traces) -> Result:
         node = Node(parts)
         async with asyncio.timeout(parts.pace.limit_s):
             await case.body(node)
+            await _keep_laws(case, node)
     except Exception as problem:
         outcome, detail = _judge(problem, node)
         breach = _breach(problem, node)
@@ -157,6 +162,15 @@ async def _run_body(case: Case, parts: Parts, traces: Traces) -> Result:
     if not keeps_record:
         return result
     return replace(result, trace=tuple(node.trace()), record=node.record())
+
+
+async def _keep_laws(case: Case, node: Node) -> None:
+    """Ask the laws of all that has happened. Raises ExpectationFailed."""
+    history = await node.settled()
+    asked = [law for law in LAWS if law.name not in case.except_laws]
+    breaches = [str(breach) for breach in islice(ask(asked, history), MOST_BREACHES)]
+    if breaches:
+        raise ExpectationFailed("\n".join(breaches))
 
 
 def _judge(problem: Exception, node: Node | None) -> tuple[Outcome, str]:

@@ -41,7 +41,7 @@ from kubelet_conformance.harness.kubelets.program import (
     with_own_cgroups,
     with_own_plugins,
 )
-from kubelet_conformance.harness.limits import Pace
+from kubelet_conformance.harness.limits import Pace, of_case
 from kubelet_conformance.harness.machines.cgroup_trees import (
     CgroupTrees,
     machine_version,
@@ -171,7 +171,8 @@ class RealEnvironment(Struct, frozen=True):
         )
 
     def _pace(self, case: Case) -> Pace:
-        return self.choice.pace(long=Feature.VIRTUAL_TIME in case.needs)
+        pace = self.choice.pace(long=Feature.VIRTUAL_TIME in case.needs)
+        return of_case(pace, case.id)
 
     def _own_config(self) -> Mapping[str, Any]:
         """The fields that the user gives to the kubelet. Raises OptionRefused."""

@@ -107,7 +107,7 @@ async def virtual_parts(
             runtime=runtime,
             api=ApiServer(fake_api) if fake_api else None,
             clock=clock,
-            pace=limits.VIRTUAL,
+            pace=limits.of_case(limits.VIRTUAL, case.id, seed),
             paths=paths,
             config=config,
             machine=_machine_parts(case, runtime.machine, paths, config),

@@ -1,0 +1,117 @@
+"""The end of a case: its pods are removed, and what has happened is told as a `History`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from kubecri.v1 import api_pb2 as cri
+
+from kubelet_conformance.harness.kubelets.base import KubeletDied
+from kubelet_conformance.harness.node.parts import Parts
+from kubelet_conformance.harness.node.watch import Watch
+from kubelet_conformance.laws.history import History, Left
+
+LOOK_S: Final = 1.0
+GRACE_S: Final = 1
+NOTHING: Final = Left(asked=True)
+
+
+async def remove_pods(parts: Parts, watch: Watch) -> Left:
+    """End all faults, remove all pods, as users do, and wait until nothing of them is left, within
+    the `removal_s` of the pace. Nothing is asked where no kubelet runs at the end, or others share
+    it."""
+    if parts.tenant is not None or _is_stopped(watch):
+        return Left()
+    if await _left(parts, watch) == NOTHING:
+        return NOTHING
+    for rule in parts.runtime.target.rules():
+        if hasattr(rule, "release"):
+            rule.release()
+    manifests = parts.config.get("staticPodPath") or parts.paths.manifests
+    for file in Path(manifests).rglob("*"):
+        if file.is_file() or file.is_symlink():
+            file.unlink()
+    if parts.manifests is not None:
+        parts.manifests.answers('{"apiVersion": "v1", "kind": "PodList", "items": []}')
+    await _delete_at_api(parts)
+    left = NOTHING
+    until_s = watch.now_s + parts.pace.removal_s
+    while watch.now_s < until_s:
+        await parts.clock.sleep(LOOK_S, slack_s=LOOK_S)
+        left = await _left(parts, watch)
+        if left == NOTHING:
+            break
+    return left
+
+
+def _is_stopped(watch: Watch) -> bool:
+    """Whether the case has stopped its kubelet for good."""
+    last = [each.kind for each in watch.planned if each.kind in ("stop", "kill", "start")]
+    return bool(last) and last[-1] != "start"
+
+
+async def _delete_at_api(parts: Parts) -> None:
+    if parts.api is None:
+        return
+    for pod in parts.api.pods().values():
+        if pod["spec"].get("nodeName") == parts.node_name:
+            path = (
+                f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
+            )
+            with suppress(RuntimeError):
+                await parts.api.request("DELETE", path, body={"gracePeriodSeconds": GRACE_S})
+
+
+async def _left(parts: Parts, watch: Watch) -> Left:
+    listed: Any = await parts.runtime.direct.call("ListContainers", cri.ListContainersRequest())
+    boxes: Any = await parts.runtime.direct.call("ListPodSandbox", cri.ListPodSandboxRequest())
+    running = [
+        f"{one.labels['io.kubernetes.pod.name']}/{one.metadata.name}"
+        for one in listed.containers
+        if one.state == cri.CONTAINER_RUNNING
+    ]
+    ready = [box.metadata.name for box in boxes.items if box.state == cri.SANDBOX_READY]
+    pods = parts.paths.root / "pods"
+    with suppress(KubeletDied):
+        await watch.snapshots.refresh()
+    at_api = watch.snapshots.api_pods.values() if parts.api is not None else ()
+    return Left(
+        asked=True,
+        pods=tuple(watch.snapshots.pods),
+        running=(*running, *ready),
+        directories=tuple(sorted(p.name for p in pods.iterdir())) if pods.is_dir() else (),
+        at_api=tuple(
+            pod["metadata"]["name"]
+            for pod in at_api
+            if pod["spec"].get("nodeName") == parts.node_name
+        ),
+    )
+
+
+def history_of(
+    parts: Parts, watch: Watch, *, end_s: float, stored: Mapping[str, Any], left: Left
+) -> History:
+    """What has happened on the node up to now."""
+    requests = parts.api.fake.requests() if parts.api is not None else []
+    by_users = parts.api.by_users if parts.api is not None else set()
+    now_ns, now_s = parts.clock.wall_ns(), parts.clock.monotonic_s()
+    return History(
+        start_s=watch.start_s,
+        end_s=end_s,
+        start_ns=now_ns - int((now_s - watch.start_s) * 1e9),
+        node_name=parts.node_name,
+        config=parts.config,
+        calls=parts.runtime.calls(None, None, None),
+        requests=[one for one in requests if one.seq not in by_users],
+        by_users=[one for one in requests if one.seq in by_users],
+        shown=watch.snapshots.history,
+        pods=watch.snapshots.given,
+        events=watch.snapshots.events,
+        stored=stored,
+        log=parts.kubelet.log_lines(),
+        planned=watch.planned,
+        left=left,
+    )

@@ -1,0 +1,128 @@
+"""Laws about calls: none that only a mistake explains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from kubelet_conformance.laws.law import Seen, law
+
+MISTAKES: Final = ("INVALID_ARGUMENT", "ALREADY_EXISTS", "FAILED_PRECONDITION", "UNIMPLEMENTED")
+"""Codes with which a runtime refuses what its client should not have asked."""
+MIN_TIMEOUT_S: Final = 2
+
+
+@law("LIFE-131.1")
+def no_mistaken_call(seen: Seen) -> Iterator[str]:
+    """No call is refused as a mistake that no planned fault explains."""
+    faults = {each.about for each in seen.history.planned if each.kind == "fault"}
+    if "*" in faults or seen.history.did("outside"):
+        return
+    for call in seen.history.calls:
+        if call.error is None or call.disturbed or call.method in faults:
+            continue
+        if call.error[0] in MISTAKES:
+            yield f"{call.method} {call.pod}/{call.container} fails: {': '.join(call.error)}"
+
+
+@law("GC-002.2", "GC-010.1")
+def removed_when_over(seen: Seen) -> Iterator[str]:
+    """A container is removed when it is known to have ended, or was never started, a sandbox when
+    it was stopped."""
+    if seen.history.did("outside", "stop", "kill"):
+        return
+    lives = seen.lives
+    for call in seen.history.calls:
+        if call.method == "RemoveContainer":
+            one = lives.containers.get(call.request.container_id)
+            if one is None or one.started_s is None or one.started_s > call.started_s:
+                continue
+            if one.over_s is None or one.over_s > call.started_s:
+                yield f"{one.pod}/{one.name} is removed at {seen.history.since(call.started_s)}"
+        elif call.method == "RemovePodSandbox":
+            box = lives.sandboxes.get(call.request.pod_sandbox_id)
+            if box is not None and (box.over_s is None or box.over_s > call.started_s):
+                yield f"sandbox of {box.pod} is removed at {seen.history.since(call.started_s)}"
+
+
+@law("PROBE-014.1")
+def nothing_in_what_is_over(seen: Seen) -> Iterator[str]:
+    """No command runs in a container that is known to have ended, unless the one before has failed
+    and is tried again, no container is made in a sandbox that was stopped."""
+    lives = seen.lives
+    failed_s: dict[str, float] = {}
+    for call in seen.history.calls:
+        if call.method == "ExecSync":
+            one = lives.containers.get(call.request.container_id)
+            again = failed_s.get(call.request.container_id) == call.started_s
+            if call.error is not None:
+                failed_s[call.request.container_id] = call.ended_s
+            if again or one is None or one.over_s is None:
+                continue
+            if one.over_s < call.started_s - 1.0:
+                at = seen.history.since(call.started_s)
+                yield f"a command runs in {one.pod}/{one.name} at {at}, which had ended"
+        elif call.method == "CreateContainer":
+            box = lives.sandboxes.get(call.request.pod_sandbox_id)
+            if box is not None and box.over_s is not None and box.over_s < call.started_s:
+                at = seen.history.since(call.started_s)
+                yield f"{call.pod}/{call.container} is made at {at} in a stopped sandbox"
+
+
+@law("LIFE-143.1", "LIFE-143.5")
+def grace_kept(seen: Seen) -> Iterator[str]:
+    """No container gets more time to end than anybody has given it, nor less than the shortest
+    that was given."""
+    graces = _graces(seen)
+    for one in seen.lives.containers.values():
+        named = graces.get(one.uid)
+        for call in one.stops:
+            asked = call.request.timeout
+            at = f"{one.pod}/{one.name} at {seen.history.since(call.started_s)}"
+            if asked < MIN_TIMEOUT_S:
+                yield f"{at}: StopContainer with a timeout of {asked} s"
+            elif named is not None and asked > max(MIN_TIMEOUT_S, *named):
+                yield f"{at}: StopContainer with a timeout of {asked} s, given were {named}"
+
+
+def _graces(seen: Seen) -> Mapping[str, list[int]]:
+    """UID -> all graces that were given to the pod, in its spec, by users, by the configuration."""
+    config = seen.history.config
+    general = [
+        int(config.get("evictionMaxPodGracePeriod") or 0),
+        _seconds(config.get("shutdownGracePeriod")),
+        *(
+            int(each.get("shutdownGracePeriodSeconds") or 0)
+            for each in config.get("shutdownGracePeriodByPodPriority") or ()
+        ),
+    ]
+    asked: dict[str, list[int]] = {}
+    for request in seen.history.by_users:
+        if request.method == "DELETE" and isinstance(request.body, dict):
+            name = request.path.rpartition("/")[2]
+            given = request.body.get("gracePeriodSeconds")
+            asked.setdefault(name, []).append(int(given) if given is not None else 0)
+    graces = {}
+    for uid, given in seen.history.pods.items():
+        own = [int(each["spec"].get("terminationGracePeriodSeconds") or 0) for each in given]
+        own += [_of_deletion(each) for each in given]
+        own += [grace for each in given for grace in _of_probes(each["spec"])]
+        graces[uid] = own + general + asked.get(given[0]["metadata"]["name"], [])
+    return graces
+
+
+def _of_deletion(pod: Mapping[str, Any]) -> int:
+    return int(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
+
+
+def _of_probes(spec: Mapping[str, Any]) -> Iterator[int]:
+    for kind in ("initContainers", "containers"):
+        for each in spec.get(kind) or ():
+            for probe in ("livenessProbe", "startupProbe"):
+                yield int((each.get(probe) or {}).get("terminationGracePeriodSeconds") or 0)
+
+
+def _seconds(duration: object) -> int:
+    """A duration such as `30s`, in seconds; of every other form a large number."""
+    text = str(duration or "0s")
+    return int(text[:-1]) if text.endswith("s") and text[:-1].isdigit() else 1 << 30

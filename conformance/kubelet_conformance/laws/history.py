@@ -1,0 +1,96 @@
+"""The history of a case, which laws are asked about: one record of what happened on its node.
+
+Times are of the clock of the run, in seconds; `History.since` makes them seconds of the case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+
+PlannedKind = Literal["stop", "kill", "start", "fault", "outside", "server", "user"]
+"""What a case does to its node beside pods: the kubelet is stopped, killed, started; calls of the
+kubelet fail, are late or hang (`fault`); something happens in the runtime without the kubelet
+(`outside`); requests to the API server fail or are late (`server`); objects are changed without a
+request (`user`)."""
+
+
+class Shown(Struct, frozen=True):
+    """A status as the kubelet's `/pods` showed it first at that moment."""
+
+    at_s: float
+    pod: str
+    """The name of the pod there."""
+    uid: str
+    status: Mapping[str, Any]
+    again: bool = False
+    """Whether the pod is there anew: at the look before it was not."""
+
+
+class Planned(Struct, frozen=True):
+    """Something that the case did to its node."""
+
+    at_s: float
+    kind: PlannedKind
+    about: str = ""
+    """The method of the calls, the path of the requests, the name of the pod; "": all."""
+
+
+class Left(Struct, frozen=True):
+    """What was there when all pods had been removed and the node was still."""
+
+    asked: bool = False
+    """Whether it came so far: the kubelet ran, and time could pass."""
+    pods: tuple[str, ...] = ()
+    """Names that `/pods` still shows."""
+    running: tuple[str, ...] = ()
+    """`pod/container` of containers that still run, and `pod` of sandboxes that are ready."""
+    directories: tuple[str, ...] = ()
+    """UIDs that still have a directory below the kubelet's root."""
+    at_api: tuple[str, ...] = ()
+    """Names of pods of the node that the API server still has."""
+
+
+class History(Struct, frozen=True, kw_only=True):
+    """What happened on the node of a case, up to now."""
+
+    start_s: float
+    """When the case began."""
+    end_s: float
+    """When it ended: what came later belongs to the removal of its pods."""
+    start_ns: int = 0
+    """The wall clock when the case began, nanoseconds since 1970."""
+    node_name: str = "node"
+    config: Mapping[str, Any] = {}
+    """The KubeletConfiguration that the kubelet was started with last."""
+    calls: Sequence[Any] = ()
+    """The kubelet's calls (fakecri's `Call`), in order of arrival."""
+    requests: Sequence[Any] = ()
+    """The kubelet's requests to the API server that were answered (fakekubeapi's `RequestRecord`),
+    in order of arrival."""
+    by_users: Sequence[Any] = ()
+    """The requests of the case, likewise."""
+    shown: Sequence[Shown] = ()
+    """The successive statuses of all pods."""
+    pods: Mapping[str, Sequence[Mapping[str, Any]]] = {}
+    """UID -> the pod as it was given: as `/pods` showed it at first and after each change of its
+    generation."""
+    events: Sequence[Mapping[str, Any]] = ()
+    """The events as the API server has them."""
+    stored: Mapping[str, Mapping[str, Any]] = {}
+    """Name -> pod, as the API server had it at `end_s`."""
+    log: Sequence[str] = ()
+    """The lines of the kubelet's log that are kept."""
+    planned: Sequence[Planned] = ()
+    """What the case did to the node, in order."""
+    left: Left = Left()
+
+    def since(self, at_s: float) -> str:
+        """A moment in seconds of the case, for the text of a breach."""
+        return f"{at_s - self.start_s:.3f} s"
+
+    def did(self, *kinds: PlannedKind) -> bool:
+        """Whether the case did one of these things."""
+        return any(each.kind in kinds for each in self.planned)

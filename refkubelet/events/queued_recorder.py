@@ -168,8 +168,7 @@ class QueuedEventRecorder:
             event = await self._queue.get()
             self._complaints.over(NO_ROOM)
             if self._limit is not None:
-                await asyncio.sleep(self._limit.wait_s(self._clock.monotonic_s()))
-                self._limit.take(self._clock.monotonic_s())
+                await asyncio.sleep(self._limit.reserve(self._clock.monotonic_s()))
             await self._send(self._api, event)
 
     async def _send(self, api: ApiClient, event: RecordedEvent) -> None:

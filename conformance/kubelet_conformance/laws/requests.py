@@ -95,8 +95,8 @@ def no_equal_writes(seen: Seen) -> Iterator[str]:
 
 @law("LIFE-240")
 def events_of_what_is_there(seen: Seen) -> Iterator[str]:
-    """Each event is of the kubelet of this node, about a pod it has had, or the node, and says
-    so in full."""
+    """Each event is of the kubelet of this node, about a pod it has had or has refused to take,
+    or the node, and says so in full."""
     uids = {one.uid for one in seen.history.shown} | {call.uid for call in seen.history.calls}
     uids.update(pod["metadata"]["uid"] for pod in seen.history.stored.values())
     for event in seen.history.events:
@@ -112,7 +112,8 @@ def events_of_what_is_there(seen: Seen) -> Iterator[str]:
         host = (event.get("source") or {}).get("host")
         if host not in (None, "", seen.history.node_name):
             yield f"{name} is from {host}"
-        if about.get("kind") == "Pod" and about.get("uid", "") not in uids | {""}:
+        refused = event.get("reason") == "FailedValidation"  # SRC-024: it is no pod of the node
+        if about.get("kind") == "Pod" and about.get("uid", "") not in uids | {""} and not refused:
             yield f"{name} ({about['uid']}): no such pod was there"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
@@ -30,8 +29,9 @@ async def remove_pods(parts: Parts, watch: Watch) -> Left:
     for rule in parts.runtime.target.rules():
         if hasattr(rule, "release"):
             rule.release()
-    manifests = parts.config.get("staticPodPath") or parts.paths.manifests
-    for file in Path(manifests).rglob("*"):
+    static = parts.config.get("staticPodPath") or parts.paths.manifests
+    manifests = parts.paths.base / static  # a relative one is below the file of the configuration
+    for file in manifests.rglob("*"):
         if file.is_file() or file.is_symlink():
             file.unlink()
     if parts.manifests is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+from simclock import Rng
 
 from refkubelet.model.token_bucket import TokenBucket
 
@@ -10,7 +10,7 @@ from refkubelet.model.token_bucket import TokenBucket
 def test_who_waits_for_a_token_gets_no_second_one_BACK_012() -> None:
     """However long each one waits and works in between, no time sees more tokens than the burst and
     those that came meanwhile."""
-    draw = random.Random(7)
+    draw = Rng(7).stream("waits")
     for _ in range(200):
         burst, per_s = draw.randint(1, 4), draw.choice((0.1, 1.0, 3.0, 7.0))
         bucket, now_s, taken_s = TokenBucket(burst, per_s), 0.0, []

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from simclock import Rng
-
 from refkubelet.model.token_bucket import TokenBucket
+from simclock import Rng
 
 
 def test_who_waits_for_a_token_gets_no_second_one_BACK_012() -> None:

@@ -54,6 +54,9 @@ class Pace(Struct, frozen=True):
     look at a kubelet of which nothing is seen; 0: it looks at every tick."""
     removal_s: float = 0.0
     """How long the removal of all pods may take at the end of a case; 0: nothing is removed."""
+    asks_laws: bool = True
+    """Whether the laws are asked after a case. In real time a look can miss what was there, and be
+    late: they are not."""
     late_s: float = 0.0
     """How much later a tick may come if it then falls together with what the kubelet does anyway:
     each instant to which time jumps costs."""
@@ -78,7 +81,14 @@ VIRTUAL: Final = Pace(tick_s=0.1, slack_s=0.15, limit_s=7200.0, overload=lambda:
 # A real machine may run eight kubelets at once on two cores. A kubelet that does not find its
 # runtime looks again 0.1, 0.3, 0.7, 1.5, 3.1, 6.3 and 11.3 s after its start (LIFE-006).
 SETTLE_S: Final = 8.0
-REAL: Final = Pace(tick_s=0.1, slack_s=4.0, limit_s=150.0, overload=overload_now, settle_s=SETTLE_S)
+REAL: Final = Pace(
+    tick_s=0.1,
+    slack_s=4.0,
+    limit_s=150.0,
+    overload=overload_now,
+    settle_s=SETTLE_S,
+    asks_laws=False,
+)
 REAL_LONG: Final = replace(REAL, limit_s=2400.0)
 # In jumping time what works is never overtaken, however busy the machine is.
 JUMPING: Final = replace(VIRTUAL, slack_s=0.5, settle_s=SETTLE_S, quiet_s=1.0, late_s=0.1)

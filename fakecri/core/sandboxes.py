@@ -113,7 +113,8 @@ def stop_sandbox(core: Core, sandbox: Sandbox) -> None:
 
 
 def lose_sandbox(core: Core, sandbox: Sandbox) -> None:
-    """The sandbox process dies: NOTREADY, address kept, containers run on (CRI-039)."""
+    """The sandbox process dies: NOTREADY, address kept; containers run on, but for those in the
+    process namespace of the pod, whose first process it was (CRI-039)."""
     if sandbox.ready:
         sandbox.ready = False
         core.sandboxes.changed()
@@ -121,6 +122,9 @@ def lose_sandbox(core: Core, sandbox: Sandbox) -> None:
             cgroup, sandbox.cgroup = sandbox.cgroup, None
             cgroup.leave()
         core.tell(pb.CONTAINER_STOPPED_EVENT, sandbox.id, sandbox)
+        for container in core.containers_of(sandbox):
+            if container.config.linux.security_context.namespace_options.pid == pb.POD:
+                running.kill(core, container)
 
 
 def remove_sandbox(core: Core, sandbox: Sandbox) -> None:

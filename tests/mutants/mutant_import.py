@@ -18,6 +18,7 @@ Texts = Mapping[str, str | ast.Module]
 """Modules that differ: file below the root -> its text, or what was made of it."""
 ABOVE = {
     "refkubelet": ("kubelet_conformance",),
+    "fakecri": ("kubelet_conformance",),
     "kubeobjects": ("fakecri", "fakekubeapi", "refkubelet", "kubelet_conformance"),
 }
 """What imports names of these packages, so that it must be imported anew as well."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import NamedTuple
 
-from mutant_tables import MUTATED, ROOT, MutantError
+from mutant_tables import IN_TABLES, ROOT, MutantError
 
 
 class Place(NamedTuple):
@@ -45,7 +45,7 @@ def check_imported_from(package: ModuleType, root: Path = ROOT) -> None:
 
 def mutable_functions() -> dict[Place, list[FunctionType]]:
     """All functions that mutants may change and are imported now, also those inside decorators."""
-    roots = tuple(f"{ROOT / package}/" for package in MUTATED)
+    roots = tuple(f"{ROOT / package}/" for package in IN_TABLES)
     found: dict[Place, list[FunctionType]] = {}
     for each in gc.get_objects():
         if isinstance(each, FunctionType) and each.__code__.co_filename.startswith(roots):

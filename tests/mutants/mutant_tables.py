@@ -17,6 +17,10 @@ that are about what it breaks: each of them has to notice it. A place is a file 
 the repository and a function in it; without a function the whole file is looked at. A line that is
 kept begins with a space instead of the sign.
 
+The mutants of `runtime.txt` are wrong runtimes: changes of the fake one, fakecri. What a runtime
+does is not for the suite to judge; the contract tests (tests/verified/test_cri_*.py), which the
+fake and a real containerd pass, have to notice them.
+
 Here a table is read, and mutants are applied to the text of a module. Line numbers do not count:
 the lines that a place keeps and removes must stand exactly once in its function. So a mutant
 outlives changes around it, and says so when its own place has changed.
@@ -38,6 +42,10 @@ HOME: Final = Path(__file__).parent
 ROOT: Final = HOME.parents[1]
 MUTATED: Final = ("kubeobjects", "refkubelet")
 """The packages that a wrong kubelet may differ in. (mutmut's are in pyproject.toml.)"""
+RUNTIME: Final = "runtime"
+"""The area of wrong runtimes: no cases, but the contract tests of runtimes have to notice them."""
+IN_TABLES: Final = (*MUTATED, "fakecri")
+"""The packages that any mutant of the tables may differ in."""
 WORDS: Final = ("Rule", "Breaks", "Survives", "Fixture")
 CLAUSE: Final = re.compile(r"[A-Z]{2,5}-\d{3}(\.\d{1,2})?")
 _PLACE: Final = re.compile(r"([\w/.-]+\.\w+):(?: ([\w.]+))?")

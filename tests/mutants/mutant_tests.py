@@ -6,6 +6,8 @@ the cases that noticed it, for the pages of rules. Names, areas and globs choose
 `--missing` takes those of which no answer is kept. The tests are collected once, and a fork for
 each mutant exchanges the functions that it changes (mutant_plugin.py); a mutant that changes more
 than functions wants a pytest of its own.
+
+Of the wrong runtimes (`runtime.txt`) the contract tests are asked, on the fake that is mutated.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from mutant_plan import rule_of
-from mutant_tables import Mutant, read_all
-from suite_mutants import KEPT, ROOT
+from mutant_tables import RUNTIME, Mutant, read_all
+from suite_mutants import CLOCK, KEPT, ROOT, Answer, recorded
 
 MUTANT: Final = "REFKUBELET_MUTANT"
 """The name of the mutant to become; unset or "": none."""
@@ -34,14 +36,22 @@ SLOW: Final = ("tests/chaos", "tests/verified", "tests/project", "tests/examples
 """About other things than one clause."""
 
 
+def asked_of(mutant: Mutant, citing: Mapping[str, Sequence[str]]) -> list[str]:
+    """The tests, as `file: function`, that are asked about a mutant. `citing`: rule -> the tests
+    that name it."""
+    from rules_in_tree import CONTRACT
+
+    places = {place for rule in mutant.rules for place in citing.get(rule_of(rule), ())}
+    if mutant.area == RUNTIME:
+        return sorted(place for place in places if place.startswith(CONTRACT))
+    return sorted(place for place in places if not place.startswith(SLOW))
+
+
 def citing_tests() -> dict[str, list[str]]:
     """Rule -> `file: function` of the tests that name it."""
     from rules_in_tree import look
 
-    return {
-        rule: [str(place) for place in places if not place.path.startswith(SLOW)]
-        for rule, places in look().tests.items()
-    }
+    return {rule: [str(place) for place in places] for rule, places in look().tests.items()}
 
 
 def node_id(place: str) -> str:
@@ -128,12 +138,11 @@ def main(words: Sequence[str]) -> int:
     options = parser.parse_args(words)
     mutants = chosen(read_all(options.names), json.loads(KEPT.read_text()), options.missing)
     citing = citing_tests()
-    wanted = {
-        mutant.name: sorted({p for rule in mutant.rules for p in citing.get(rule_of(rule), [])})
-        for mutant in mutants
-    }
+    wanted = {mutant.name: asked_of(mutant, citing) for mutant in mutants}
     found = asyncio.run(links(wanted, options.jobs))
-    KEPT.write_text(json.dumps(kept_with(json.loads(KEPT.read_text()), found), indent=1) + "\n")
+    runtimes = [Answer(mutant) for mutant in mutants if mutant.area == RUNTIME]
+    kept = recorded(runtimes, json.loads(KEPT.read_text()), f"{CLOCK.now():%Y-%m-%d}")
+    KEPT.write_text(json.dumps(kept_with(kept, found), indent=1) + "\n")
     return 0
 
 

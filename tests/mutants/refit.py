@@ -19,7 +19,7 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).parent))  # also where PYTHONSAFEPATH is set
 
-from mutant_tables import HOME, MUTATED, Hunk, Mutant, MutantError, holder, read, start_of, tables
+from mutant_tables import HOME, IN_TABLES, Hunk, Mutant, MutantError, holder, read, start_of, tables
 
 TREE: Final = HOME.parents[1]
 HEAD: Final = "# Wrong kubelets of the area {}; how to read it: tests/mutants/mutant_tables.py\n"
@@ -89,7 +89,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Put mutants back where they belong.")
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args().check
-    files = sorted(file for package in MUTATED for file in (TREE / package).rglob("*.py"))
+    files = sorted(file for package in IN_TABLES for file in (TREE / package).rglob("*.py"))
     texts = {str(file.relative_to(TREE)): file.read_text() for file in files}
     moved = lost = 0
     for table in tables():

@@ -25,7 +25,7 @@ from mutant_in_place import check_imported_from
 from mutant_plan import Plan, first_plan, second_plan
 from mutant_reach import numbers_of
 from mutant_record import record_of
-from mutant_tables import Mutant, MutantError, read_all
+from mutant_tables import RUNTIME, Mutant, MutantError, read_all
 from suite_run import Answer, ask, failing_without
 
 import refkubelet
@@ -116,7 +116,7 @@ def _options(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _chosen(options: argparse.Namespace) -> list[Mutant]:
-    mutants = read_all(options.names)
+    mutants = [mutant for mutant in read_all(options.names) if mutant.area != RUNTIME]
     if options.sample > 1:
         count = max(1, len(mutants) // options.sample)
         drawn = Rng(options.seed).stream("mutants").sample(mutants, count)
@@ -144,7 +144,7 @@ def main(words: Sequence[str]) -> int:
     print(f"{len(mutants)} mutants in {CLOCK.monotonic_s() - began_s:.0f} s, seed {options.seed}")
     if options.keep:
         if not options.names:
-            kept = {m.name: kept[m.name] for m in mutants if m.name in kept}
+            kept = {m.name: kept[m.name] for m in read_all() if m.name in kept}
         found = recorded(answers, kept, f"{CLOCK.now():%Y-%m-%d}")
         KEPT.write_text(json.dumps(found, indent=1) + "\n")
     for line in remarks(answers):

@@ -24,6 +24,7 @@ from mutant_tables import (
     start_of,
     tables,
 )
+from mutant_tests import asked_of
 from places import ROOT
 from refit import refitted
 from refit import written as written_table
@@ -135,6 +136,16 @@ def test_every_mutant_of_the_catalogue_fits() -> None:
             changed = applied([h for h in mutant.hunks if h.file == hunk.file], text)
             compile(changed, hunk.file, "exec")
     assert len({mutant.name for mutant in mutants}) == len(mutants)
+
+
+def test_contract_tests_are_asked_about_wrong_runtimes(tmp_path: Path) -> None:
+    """And about nothing else: a wrong kubelet is a matter of unit tests."""
+    kubelet = doubled(tmp_path)
+    runtime = replace(kubelet, name="runtime/doubled")
+    contract = "tests/verified/test_cri_logs.py: test_a"
+    citing = {"BACK-001": [contract, "tests/refkubelet/test_a.py: test_b"], "CRI-100": ["no"]}
+    assert asked_of(runtime, citing) == [contract]
+    assert asked_of(kubelet, citing) == ["tests/refkubelet/test_a.py: test_b"]
 
 
 def test_cases_that_cite_the_rule_are_all_asked(tmp_path: Path) -> None:

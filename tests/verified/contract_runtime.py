@@ -63,6 +63,8 @@ class Runtime:
     fake: Any = None
     """The FakeCRI, to program it; None: this is a real runtime, containers really run."""
     version: str = ""
+    node: Any = None
+    """The ContainerdNode of a real runtime."""
     _numbers: Any = field(default_factory=itertools.count)
 
     async def call(self, method: str, request: Message) -> Any:
@@ -141,15 +143,16 @@ class Runtime:
         container = await self.create(sandbox, config, program)
         await self.start(container)
         if self.fake is None and "trap" in program.script:
-            await self._until_printed(container)
+            await self.until_printed(container)
         return sandbox, container
 
-    async def _until_printed(self, container: str) -> None:
-        """Wait until the container has printed something."""
+    async def until_printed(self, container: str, count: int = 1) -> list[str]:
+        """Wait until the container has printed so many lines; all lines of its log."""
         log = Path((await self.status(container)).log_path)
         async with asyncio.timeout(20):
-            while not log.stat().st_size:  # noqa: ASYNC110 - nothing tells of a file of the runtime
+            while len(lines := log.read_text().splitlines()) < count:  # noqa: ASYNC110 - no call tells
                 await asyncio.sleep(0.05)
+        return lines
 
     async def stop(self, container: str, timeout_s: int = 0) -> None:
         await self.call(
@@ -189,6 +192,16 @@ class Runtime:
         return failure.value.code().name, failure.value.details()
 
 
+def containerd_since(runtime: Runtime, version: str, what: str) -> None:
+    """Skip the test on a containerd that is older than `version`, as `1.7`."""
+    if runtime.fake is None and _numbers_of(runtime.version) < _numbers_of(version):
+        pytest.skip(f"{what}: containerd {version}")
+
+
+def _numbers_of(version: str) -> list[int]:
+    return [int(number) for number in version.split(".")[:2]]
+
+
 async def execute(runtime: Runtime, container: str, *command: str) -> tuple[int, str, str]:
     """Exit code and output of a command in a container."""
     request = cri.ExecSyncRequest(container_id=container, cmd=command, timeout=20)
@@ -220,7 +233,7 @@ async def runtime(
     if request.param == "fake":
         from fakecri import FakeCRI
 
-        fake = FakeCRI(images=(IMAGE,))
+        fake = FakeCRI(images=(IMAGE,), write_logs=True, runtime_handlers=("runc",))
         fake.images.add(APP_IMAGE, APP)
         yield Runtime(fake, workdir, fake=fake)
         return
@@ -232,4 +245,4 @@ async def runtime(
     async with start_containerd(workdir) as node, GrpcUpstream(node.endpoint) as upstream:
         results.containerd = node.version
         results.runc = node.check(["runc", "--version"]).split()[2]
-        yield Runtime(upstream, node.log_root, version=node.version)
+        yield Runtime(upstream, node.log_root, version=node.version, node=node)

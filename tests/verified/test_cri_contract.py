@@ -288,7 +288,9 @@ async def test_a_start_succeeds_whatever_comes_of_the_process_CRI_057(runtime: R
 
 
 @pytest.mark.parametrize(("code", "reason"), [(0, "Completed"), (1, "Error"), (3, "Error")])
-async def test_exit_codes_and_reasons_CRI_070(runtime: Runtime, code: int, reason: str) -> None:
+async def test_exit_codes_and_reasons_CRI_070_CRI_072(
+    runtime: Runtime, code: int, reason: str
+) -> None:
     _, container = await runtime.running(exits(code))
     status = await runtime.exited(container)
     assert (status.exit_code, status.reason, status.message) == (code, reason, "")

@@ -6,6 +6,7 @@ login says, and the address behind a refused connection.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
 import re
@@ -171,3 +172,146 @@ async def test_an_outage_and_its_end_CRI_096(side: Side) -> None:
     await side.registry.start()
     await side.registry.add("late:1")
     assert await side.pull(image)
+
+
+@pytest.mark.parametrize(
+    ("given", "whole"),
+    [
+        ("nosuch", "docker.io/library/nosuch:latest"),
+        ("some/nosuch:1", "docker.io/some/nosuch:1"),
+        ("index.docker.io/nosuch:1", "docker.io/library/nosuch:1"),
+        (f"nosuch:1@sha256:{'0' * 64}", f"docker.io/library/nosuch@sha256:{'0' * 64}"),
+    ],
+)
+async def test_what_a_reference_leaves_out_CRI_090(side: Side, given: str, whole: str) -> None:
+    """Nobody serves these; what is told of that has the whole reference."""
+    _, text = await side.refused(given)
+    assert f'"{whole}"' in text
+
+
+async def test_a_malformed_reference_is_no_image_CRI_090(side: Side) -> None:
+    code, text = await side.refused("")
+    assert code == "UNKNOWN"
+    assert text.startswith('failed to parse image reference "": invalid reference format')
+    assert not (await side.status("Up/Per:1")).id
+    remove = cri.RemoveImageRequest(image=cri.ImageSpec(image="Up/Per:1"))
+    await side.target.call("RemoveImage", remove, timeout_s=10)
+
+
+async def test_every_name_finds_an_image_CRI_091_CRI_093(side: Side) -> None:
+    name = f"{side.registry.open_host}/named:1"
+    await side.registry.add("named:1")
+    image_id = await side.pull(name)
+    image = await side.status(name)
+    (digest,) = image.repo_digests
+    repository, _, manifest = digest.partition("@")
+    assert repository == name.removesuffix(":1")
+    assert re.fullmatch(r"sha256:[0-9a-f]{64}", manifest)
+    assert not image.HasField("spec")
+    bare = image_id.removeprefix("sha256:")
+    for known in (name, digest, image_id, bare, bare[:20], f"{repository}:other@{manifest}"):
+        assert (await side.status(known)).id == image_id, known
+    for unknown in (manifest, f"{repository}:2"):
+        assert not (await side.status(unknown)).id, unknown
+
+
+async def test_one_name_of_an_image_removes_all_CRI_095(side: Side) -> None:
+    await side.registry.add("gone:1")
+    names = [f"{host}/gone:1" for host in (side.registry.open_host, side.registry.closed_host)]
+    for name in names:
+        image_id = await side.pull(name, LOGIN)
+    for _ in range(2):
+        remove = cri.RemoveImageRequest(image=cri.ImageSpec(image=names[1]))
+        await side.target.call("RemoveImage", remove, timeout_s=10)
+        for name in (*names, image_id):
+            assert not (await side.status(name)).id
+
+
+async def test_pulls_of_one_image_at_once_CRI_096(side: Side) -> None:
+    await side.registry.add("busy:1")
+    name = f"{side.registry.open_host}/busy:1"
+    answers = await asyncio.gather(*(side.pull(name) for _ in range(4)))
+    assert set(answers) == {(await side.status(name)).id}
+
+
+async def test_a_pull_that_is_given_up_leaves_nothing_CRI_096(side: Side) -> None:
+    if side.version:
+        pytest.skip("a real registry is too quick to give up")
+    from fakecri import FakeCRI, RegistryImage
+
+    fake = FakeCRI(registry=lambda _: RegistryImage(pull_s=0.5))
+    request = cri.PullImageRequest(image=cri.ImageSpec(image="slow:1"))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await fake.call("PullImage", request)
+    await asyncio.sleep(0.6)
+    assert not (await Side(fake, side.registry).status("slow:1")).id
+    assert (await fake.call("PullImage", request)).image_ref
+
+
+@pytest.mark.parametrize(
+    "address", ["https://elsewhere.test", "{host}", "https://{host}", "http://{host}/v2/"]
+)
+async def test_a_login_is_for_the_registry_that_it_names_CRI_097(side: Side, address: str) -> None:
+    """By a URL: a host alone names none."""
+    host = side.registry.closed_host
+    auth = cri.AuthConfig(username=USER, password=PASSWORD)
+    auth.server_address = address.format(host=host)
+    image = f"{host}/app:1"
+    if auth.server_address.startswith("http") and host in auth.server_address:
+        if side.version:
+            pytest.skip("it must be the host that is asked, and here that is a mirror's")
+        assert await side.pull(image, auth)
+    else:
+        assert (await side.refused(image, auth))[0] == "UNKNOWN"
+
+
+async def test_a_registry_token_is_no_login_CRI_097(side: Side) -> None:
+    token = cri.AuthConfig(registry_token=base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode())
+    code, _ = await side.refused(f"{side.registry.closed_host}/app:1", token)
+    assert code == "UNKNOWN"
+
+
+async def test_the_first_form_of_a_login_counts_CRI_097(side: Side) -> None:
+    auth = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+    wrong = cri.AuthConfig(username=USER, password="guess", auth=auth)
+    code, _ = await side.refused(f"{side.registry.closed_host}/app:1", wrong)
+    assert code == "UNKNOWN"
+    both = cri.AuthConfig(username=USER, password=PASSWORD, auth="###")
+    assert await side.pull(f"{side.registry.closed_host}/app:1", both)
+    token = cri.AuthConfig(identity_token="guess", auth=auth)
+    code, _ = await side.refused(f"{side.registry.closed_host}/app:1", token)
+    assert code == "UNKNOWN"
+
+
+async def test_the_sandbox_image_is_pinned_and_can_be_removed_CRI_093_CRI_095(side: Side) -> None:
+    if side.version.startswith("1.6"):
+        pytest.skip("images are pinned since containerd 1.7")
+    answer = await side.target.call("ListImages", cri.ListImagesRequest(), timeout_s=10)
+    (pinned,) = [image for image in answer.images if image.pinned]
+    assert any("pause" in tag for tag in pinned.repo_tags)
+    remove = cri.RemoveImageRequest(image=cri.ImageSpec(image=pinned.id))
+    await side.target.call("RemoveImage", remove, timeout_s=10)
+    assert not (await side.status(pinned.id)).id
+
+
+async def test_the_user_of_an_image_is_a_number_or_a_name_CRI_093(side: Side) -> None:
+    if side.version:
+        pytest.skip("the images of the registry have no user")
+    from fakecri import RegistryImage
+
+    side.target.images.add("localhost/seven:1", RegistryImage(uid=7))
+    side.target.images.add("localhost/named:1", RegistryImage(username="app"))
+    seven, named = [await side.status(f"localhost/{name}:1") for name in ("seven", "named")]
+    assert (seven.uid.value, seven.username) == (7, "")
+    assert (named.HasField("uid"), named.username) == (False, "app")
+
+
+async def test_the_filesystem_of_images_CRI_098(side: Side) -> None:
+    answer = await side.target.call("ImageFsInfo", cri.ImageFsInfoRequest(), timeout_s=10)
+    assert answer.image_filesystems
+    for filesystem in answer.image_filesystems:
+        assert filesystem.timestamp > 0
+        assert filesystem.fs_id.mountpoint.startswith("/")
+        assert filesystem.HasField("used_bytes")
+        assert filesystem.HasField("inodes_used")

@@ -190,7 +190,7 @@ def overview(tree: Found, runs: Sequence[Run]) -> str:
         "MUST",
         "with a test or a case",
         "things they say",
-        "proved by a case",
+        "proved by a case or a contract test",
     )
     kept = [
         (
@@ -214,6 +214,6 @@ def _held(page: str, rules: Sequence[RuleText], tree: Found) -> Sequence[str]:
     must = [rule for rule in rules if rule.level == "MUST"]
     said = [part for rule in must for part in parts(rule)]
     tested = sum(rule.id in tree.tests or rule.id in tree.cases for rule in must)
-    proved = sum(any(one in tree.case_places for one in tree.proved.get(part, ())) for part in said)
+    proved = sum(any(map(tree.proves, tree.proved.get(part, ()))) for part in said)
     numbers = (len(rules), len(must), tested, len(said), proved)
     return (f"[{page}](spec/{page}.md)", *(str(number) for number in numbers))

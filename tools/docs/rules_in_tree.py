@@ -4,9 +4,9 @@ which of them a broken clause was seen to make fail.
 A rule counts as implemented where its ID stands in a docstring or a comment, and as tested where it
 stands inside a test function, its name included, or in the `rules` of a conformance case. A rule
 that says several things has numbered clauses: `BACK-003.2` is what follows `**.2**` in the text of
-BACK-003. A case or a test that cites a rule is *proved* for a clause when a mutant, a kubelet that
-breaks this clause, makes it fail (`results/suite-mutants.json`, which `tox -e mutants-suite --
---keep` writes).
+BACK-003. A case or a test that cites a rule is *proved* for a clause when a mutant, a kubelet (or a
+runtime) that breaks this clause, makes it fail (`results/suite-mutants.json`, which `tox -e
+mutants-suite -- --keep` and `mutant_tests.py` write).
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ from kubelet_conformance.rule_texts import RuleText, all_rules
 
 ROOT: Final = Path(__file__).parents[2]
 KEYS: Final = ("id", "rules")
+CONTRACT: Final = "tests/verified/test_cri_"
+"""What begins the names of the contract tests: what a runtime does, asked of the fake and of a real
+containerd."""
 GAP: Final = re.compile(rf"^\| ((?:(?:, )?(?:{AREAS})-\d{{3}})+) \|", re.M)
 
 
@@ -52,6 +55,10 @@ class Found:
     """Clause -> IDs of cases, and tests as `file: function`, that fail when it is broken."""
     case_places: Mapping[str, str] = field(default_factory=dict)
     """ID of a case -> where it is."""
+
+    def proves(self, one: str) -> bool:
+        """Whether what noticed a breach counts: a case, or a contract test of runtimes."""
+        return one in self.case_places or one.startswith(CONTRACT)
 
 
 def parts(rule: RuleText) -> list[str]:

@@ -225,7 +225,7 @@ class ImageStore:
             raise CriError(grpc.StatusCode.NOT_FOUND, not_found(normal))
         if source.credentials is not None:
             try:
-                sent_credentials = credentials_of(auth or pb.AuthConfig())
+                sent_credentials = credentials_of(auth or pb.AuthConfig(), normal.partition("/")[0])
             except ValueError as error:
                 raise unknown(_unresolved(normal, str(error))) from None
             if sent_credentials != source.credentials:
@@ -274,10 +274,13 @@ def _unresolved(reference: str, why: str) -> str:
     )
 
 
-def credentials_of(auth: pb.AuthConfig) -> tuple[str, str] | None:
-    """User and password of a pull request; None for an anonymous one. The first that is set
-    counts: username, identity_token (user ""), auth (CRI-097). Raises ValueError for bad base64.
+def credentials_of(auth: pb.AuthConfig, host: str = "") -> tuple[str, str] | None:
+    """User and password of a pull request; None for an anonymous one, and where server_address is
+    that of another registry than `host`. The first that is set counts: username, identity_token
+    (user ""), auth (CRI-097). Raises ValueError for bad base64 and for an address without scheme.
     """
+    if auth.server_address and _host_of(auth.server_address) != host:
+        return None
     if auth.username:
         return auth.username, auth.password
     if auth.identity_token:
@@ -290,6 +293,18 @@ def credentials_of(auth: pb.AuthConfig) -> tuple[str, str] | None:
         wrong = next((i for i, c in enumerate(auth.auth) if not _BASE64.match(c)), len(auth.auth))
         raise ValueError(f"illegal base64 data at input byte {wrong}") from None
     return user, password.rstrip("\0")
+
+
+def _host_of(server_address: str) -> str:
+    """The host and port of a URL; "" without a scheme, as Go reads it. Raises ValueError for
+    `host:port`."""
+    scheme, slashes, rest = server_address.partition("://")
+    if slashes:
+        return rest.partition("/")[0]
+    if ":" in scheme.partition("/")[0]:
+        text = "first path segment in URL cannot contain colon"
+        raise ValueError(f"parse {shown(server_address)!r}: {text}".replace("'", '"'))
+    return ""
 
 
 def _digest(text: str) -> str:

@@ -19,7 +19,9 @@ from simclock import run_virtual
 @pytest.mark.virtual_time
 async def test_a_dead_sandbox_keeps_its_address_and_containers_CRI_039() -> None:
     fake = FakeCRI()
-    container = await started(fake)
+    linux = cri.LinuxContainerConfig()
+    linux.security_context.namespace_options.pid = cri.CONTAINER
+    container = await started(fake, linux=linux)
     sandbox = fake.kill_sandbox(pod="web")
     request = cri.PodSandboxStatusRequest(pod_sandbox_id=sandbox.id)
     answer: Any = await fake.call("PodSandboxStatus", request)

@@ -100,7 +100,7 @@ async def a_container_status_that_lacks_something_is_not_believed(node: Node) ->
 
 @conformance(
     id="cri-answers-without-ids",
-    rules=["CRI-008.4", "CRI-008.6"],
+    rules=["CRI-008.4", "CRI-008.6", "CRI-082.3"],
     needs=[API, STATUS, FAULTS],
     alone=True,
 )
@@ -175,7 +175,7 @@ async def a_status_with_one_condition_is_no_answer(node: Node) -> None:
 
 @conformance(
     id="cri-vanished-objects",
-    rules=["CRI-009.1", "CRI-086.1"],
+    rules=["CRI-009.1", "CRI-086.1", "CRI-082.3"],
     needs=[STATUS, FAULTS, KILL],
     alone=True,
 )

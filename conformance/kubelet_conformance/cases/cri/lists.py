@@ -57,17 +57,13 @@ async def in_order(node: Node, *, newest_first: bool) -> None:
     expect_equal(node, "running" in status.get("state", {}), True, "main is shown as running")
 
 
-@conformance(
-    id="cri-lists-newest-first", rules=["CRI-081.2"], needs=[STATUS, FAULTS, RESTART, KILL]
-)
+@conformance(id="cri-lists-newest-first", rules=["CRI-081"], needs=[STATUS, FAULTS, RESTART, KILL])
 async def a_list_may_begin_with_the_newest(node: Node) -> None:
     """The newest record of a pod is found by its time, in lists that begin with the newest."""
     await in_order(node, newest_first=True)
 
 
-@conformance(
-    id="cri-lists-oldest-first", rules=["CRI-081.2"], needs=[STATUS, FAULTS, RESTART, KILL]
-)
+@conformance(id="cri-lists-oldest-first", rules=["CRI-081"], needs=[STATUS, FAULTS, RESTART, KILL])
 async def a_list_may_begin_with_the_oldest(node: Node) -> None:
     """The same in lists that begin with the oldest."""
     await in_order(node, newest_first=False)

@@ -188,7 +188,7 @@ async def during_the_grace_period_the_threshold_is_enough(node: Node) -> None:
 
 @conformance(
     id="soft-grace-of-pods-least",
-    rules=["EVIC-087.4", "EVIC-007.2"],
+    rules=["EVIC-087.4", "EVIC-007.2", "CRI-065.1"],
     needs=[API, SHORT],
     node_config=soft("1s"),
 )

@@ -63,7 +63,11 @@ async def a_secret_in_the_old_format_does_too(node: Node) -> None:
     expect_equal(node, users(node, image), [USER], "users of the pulls")
 
 
-@conformance(id="pull-wrong-password", rules=["BACK-205.3", "BACK-209.1", "CRI-097.5"], needs=NEEDS)
+@conformance(
+    id="pull-wrong-password",
+    rules=["BACK-205.3", "BACK-209.1", "CRI-097.5", "CRI-009.5"],
+    needs=NEEDS,
+)
 async def a_wrong_password_is_told(node: Node) -> None:
     """With a wrong password the container waits with ErrImagePull and the runtime's message, and no
     anonymous pull is tried."""

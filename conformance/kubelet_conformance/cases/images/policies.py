@@ -277,7 +277,7 @@ def _expect_waiting(node: Node, state: dict[str, str], reason: str, why: str) ->
 
 @conformance(
     id="registry-unavailable",
-    rules=["BACK-205.1", "BACK-205.4", "BACK-204.3"],
+    rules=["BACK-205.1", "BACK-205.4", "BACK-204.3", "CRI-009.6"],
     needs=[API, STATUS, FAULTS],
 )
 async def a_registry_that_is_away_has_a_reason_of_its_own(node: Node) -> None:
@@ -290,7 +290,9 @@ async def a_registry_that_is_away_has_a_reason_of_its_own(node: Node) -> None:
     await wait_event(node, "web", "Failed", error)
 
 
-@conformance(id="signature-refused", rules=["BACK-205.2", "BACK-205.4"], needs=[STATUS, FAULTS])
+@conformance(
+    id="signature-refused", rules=["BACK-205.2", "BACK-205.4", "CRI-009.6"], needs=[STATUS, FAULTS]
+)
 async def a_refused_signature_has_a_reason_of_its_own(node: Node) -> None:
     """The text of a pull error that begins with SignatureValidationFailed becomes that reason, with
     the rest as the message."""

@@ -56,7 +56,7 @@ async def a_pull_is_told_with_its_time_and_size(node: Node) -> None:
 
 @conformance(
     id="pull-missing-tag",
-    rules=["BACK-204.3", "BACK-204.4", "BACK-205.3", "CRI-096"],
+    rules=["BACK-204.3", "BACK-204.4", "BACK-205.3", "CRI-096", "CRI-009.5"],
     needs=[API, STATUS, REGISTRY],
 )
 async def a_missing_tag_is_told_as_the_runtime_tells_it(node: Node) -> None:

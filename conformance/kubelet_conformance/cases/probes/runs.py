@@ -232,7 +232,7 @@ async def the_event_of_a_failed_exec_probe_has_its_output(node: Node) -> None:
     expect_equal(node, event["message"], "Readiness probe failed: out\nerr\n", "message")
 
 
-@conformance(id="exec-timeout", rules=["PROBE-063", "PROBE-065"], needs=[API])
+@conformance(id="exec-timeout", rules=["PROBE-063", "PROBE-065", "CRI-009.4"], needs=[API])
 async def an_exec_probe_that_takes_too_long_has_failed(node: Node) -> None:
     """A command that takes longer than timeoutSeconds is a failure, and the event names the
     timeout."""

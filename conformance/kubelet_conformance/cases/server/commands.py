@@ -143,7 +143,8 @@ async def a_command_can_be_run_to_its_end(node: Node) -> None:
     id="checkpoint-call", rules=["CRI-006.4", "SRV-010.1"], needs=[STATUS, FAULTS], alone=True
 )
 async def a_checkpoint_is_written_where_the_kubelet_says(node: Node) -> None:
-    """The runtime writes the checkpoint to a file that the answer names."""
+    """The runtime writes the checkpoint to a file that the answer names, within the time of the
+    request or of every call, whichever is longer."""
     place = await web(node)
     path = f"/checkpoint/{place}/main"
     with node.runtime.on("CheckpointContainer").answers(cri.CheckpointContainerResponse()):
@@ -156,6 +157,11 @@ async def a_checkpoint_is_written_where_the_kubelet_says(node: Node) -> None:
     expect(node, file.startswith(f"checkpoint-{name}_default-main-"), "its name", file)
     expect(node, file.endswith(".tar"), "its end", file)
     expect_equal(node, call.request.timeout, 300, "timeout")
+    expect(node, 299 <= call.deadline_s <= 303, "deadline: 300 s", call.deadline_s)
+    with node.runtime.on("CheckpointContainer").answers(cri.CheckpointContainerResponse()):
+        await node.kubelet.http(method="POST", path=f"{path}?timeout=5")
+    deadline_s = node.calls("CheckpointContainer")[-1].deadline_s
+    expect(node, 119 <= deadline_s <= 122, "deadline for 5 s: 120 s", deadline_s)
     answer = await node.kubelet.http(method="POST", path=f"/checkpoint/{place}/other")
     same(node, answer, 404, "container other does not exist", "an unknown container")
     answer = await node.kubelet.http(method="POST", path="/checkpoint/default/nobody/main")

@@ -141,7 +141,7 @@ async def a_runtime_is_told_the_old_limits_when_the_kernel_refuses_the_new(node:
 
 @conformance(
     id="resize-sandbox-unimplemented",
-    rules=["CG-065"],
+    rules=["CG-065", "CRI-009.3"],
     needs=[*NEEDS, Feature.FAULTS],
     since="1.34",
 )

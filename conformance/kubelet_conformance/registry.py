@@ -158,15 +158,12 @@ def conformance(
     `rules`: the clauses (`BACK-003.2`) or rules it checks, the most important first.
     `node_config`: KubeletConfiguration fields beside the harness's own. `machine`: CPUs and NUMA
     nodes, as arguments of `fakecri.uniform_topology`, and `swap_bytes` (needs NODE_RESOURCES).
-    `except_laws`: the laws (`kubelet_conformance.laws`) that are not asked after it, each with the
-    reason. `alone`: it must not share its kubelet. `since`: the first Kubernetes minor that has it
-    without a gate's being switched on, `1.34`. `bugs`: for which it is expected to fail on kubelets
-    of some versions, as they did wrongly what it wants; where they do not have it, say `since`.
-    `area`: default the package below `cases`. Raises CaseError for a declaration that is wrong.
+    `except_laws`: laws (`kubelet_conformance.laws`) that are not asked after it, each with the
+    reason. `alone`: it shares no kubelet. `since`: the first Kubernetes minor that has it without a
+    gate's being switched on, `1.34`. `bugs`: for which it is expected to fail on kubelets of some
+    versions. `area`: default the package below `cases`. Raises CaseError for a wrong declaration.
     """
-    first = minor_of(since)
-    if since and not first:
-        raise CaseError(f"case {id!r}: since={since!r}: wanted a minor version such as 1.34")
+    first = _first_minor(id, since)
 
     def register(body: CaseBody) -> CaseBody:
         module = body.__module__
@@ -192,6 +189,13 @@ def conformance(
         return body
 
     return register
+
+
+def _first_minor(case_id: str, since: str) -> Minor | None:
+    first = minor_of(since)
+    if since and not first:
+        raise CaseError(f"case {case_id!r}: since={since!r}: wanted a minor version such as 1.34")
+    return first
 
 
 def minor_of(text: str) -> Minor | None:

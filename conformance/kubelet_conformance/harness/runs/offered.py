@@ -10,7 +10,6 @@ from typing import Final
 from fakecri.machine.logind_bus import can_serve
 from kubelet_conformance.features import Feature
 from kubelet_conformance.harness.containerd.versions import release_of
-from kubelet_conformance.harness.kubelets.program import own_addresses
 from kubelet_conformance.harness.machines.cgroup_trees import machine_version
 from kubelet_conformance.harness.machines.disks import why_no_disk
 
@@ -60,6 +59,9 @@ def machine_features(*, virtual: bool) -> Features:
         features.add(Feature.OWN_DISK)
     if _has_apparmor():
         features.add(Feature.APPARMOR)
+    # Here, not above: runs without a kubelet program start earlier.
+    from kubelet_conformance.harness.kubelets.program import own_addresses
+
     if all(own_addresses()):
         features.add(Feature.TWO_FAMILIES)
     version = machine_version()

@@ -1,4 +1,4 @@
-"""FNV-1a, the hash of Go's hash/fnv that the kubelet uses for names, UIDs and checksums. Pure."""
+"""FNV-1a, the hash of Go's hash/fnv that the kubelet uses for names, UIDs and checksums. No I/O."""
 
 from __future__ import annotations
 

@@ -135,8 +135,8 @@ class _Course:
         for method, seconds in LATENCIES_S.items():
             node.cri.on(method).delays(seconds)
         self.script.program(node)
-        node.tap = self.tap
         await node.start()
+        node.tap = self.tap  # not before: who starts a kubelet asks for the version of its runtime
         tasks = (self._crash(), self._watch(), self._listen())
         helpers = [asyncio.create_task(task) for task in tasks]
         await asyncio.sleep(0)

@@ -186,8 +186,8 @@ def test_mistakes_in_the_sections(tmp_path: Path, text: str, message: str) -> No
     assert message in str(failure.value)
 
 
-def test_a_fake_without_a_script_needs_neither_yaml_nor_structs() -> None:
+def test_a_fake_without_a_script_needs_no_yaml() -> None:
     code = "import fakecri.control.ctl; from fakecri import FakeCRI; FakeCRI(); import sys; "
-    code += "print([name for name in ('msgspec', 'yaml') if name in sys.modules])"
+    code += "print([name for name in ('yaml', 'kubeobjects.yaml') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

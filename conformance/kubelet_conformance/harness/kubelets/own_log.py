@@ -30,7 +30,7 @@ class OwnLog(logging.Handler):
         if self._level_before is None:
             self._level_before = PRODUCT.level
             self.setLevel(level)
-            PRODUCT.setLevel(level)
+            PRODUCT.setLevel(min(level, PRODUCT.getEffectiveLevel()))
             PRODUCT.addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:

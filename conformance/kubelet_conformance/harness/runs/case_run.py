@@ -36,6 +36,9 @@ PartsFactory = Callable[[Case, NodePaths], AbstractAsyncContextManager[Parts]]
 REAL_CLOCK: Final = RealClock()
 MOST_BREACHES: Final = 10
 """So many breaches of laws are told of a case."""
+OURS: Final = "kubelet_conformance.cases."
+"""The cases that the laws are asked after: what files and cases of others do to a node need not be
+known to the history."""
 
 
 class Outcome(Enum):
@@ -141,12 +144,15 @@ async def _run_body(case: Case, parts: Parts, traces: Traces) -> Result:
     """Start the kubelet and run the body of the case, within its time limit."""
     node: Node | None = None
     outcome, detail, breach = Outcome.PASSED, "", Breach.NONE
+    shown = None
     try:
         await parts.kubelet.start(parts.config)
         node = Node(parts)
         async with asyncio.timeout(parts.pace.limit_s):
             await case.body(node)
-            if parts.pace.asks_laws:
+            if traces == "all":  # of the case alone, without the removal of its pods
+                shown = tuple(node.trace()), node.record()
+            if parts.pace.asks_laws and case.module.startswith(OURS):
                 await _keep_laws(case, node)
     except Exception as problem:
         outcome, detail = _judge(problem, node)
@@ -159,10 +165,9 @@ async def _run_body(case: Case, parts: Parts, traces: Traces) -> Result:
     result = Result(case, outcome, detail, breach, case_s=node.now_s)
     if outcome is not Outcome.PASSED:
         result = replace(result, log=node.kept_log())
-    keeps_record = traces == "all" or (traces == "failed" and outcome is not Outcome.PASSED)
-    if not keeps_record:
-        return result
-    return replace(result, trace=tuple(node.trace()), record=node.record())
+        if traces != "none":
+            shown = tuple(node.trace()), node.record()
+    return result if shown is None else replace(result, trace=shown[0], record=shown[1])
 
 
 async def _keep_laws(case: Case, node: Node) -> None:

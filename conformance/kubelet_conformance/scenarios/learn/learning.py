@@ -122,13 +122,15 @@ def _steps(
 
 def _kubelet_starts(calls: Sequence[Exchange]) -> list[float]:
     """When a kubelet started: those from 1.28 on ask for RuntimeConfig only then; of others, when
-    Version, Status and ListImages came at once, of which each alone comes at any time."""
+    Version, Status and ListImages came at once, of which each alone comes at any time. A start asks
+    for Version twice (CRI-002)."""
     config_calls_s = [call.start_s for call in calls if call.method == "RuntimeConfig"]
     if config_calls_s:
         return config_calls_s
-    starts_s = []
+    starts_s: list[float] = []
     for call in calls:
-        if call.method == "Version":
+        is_same_start = bool(starts_s) and call.start_s - starts_s[-1] < _AT_ONCE_S
+        if call.method == "Version" and not is_same_start:
             near = {c.method for c in calls if abs(c.start_s - call.start_s) < _AT_ONCE_S}
             if {"Status", "ListImages"} <= near:
                 starts_s.append(call.start_s)

@@ -56,7 +56,7 @@ def test_each_change_is_seen_at_the_next_look_and_the_time_is_that_look() -> Non
             await snapshots.look()
             await clock.sleep(0.1)
         await living
-        return [(round(at_s, 3), status["phase"]) for at_s, _, status in snapshots.history]
+        return [(round(one.at_s, 3), one.status["phase"]) for one in snapshots.history]
 
     assert run_virtual(main) == [(0.0, "Pending"), (1.1, "Running"), (2.1, "Succeeded")]
 

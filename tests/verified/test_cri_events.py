@@ -48,6 +48,7 @@ async def watched(runtime: Runtime) -> AsyncIterator[Events]:
 
     reading = asyncio.create_task(read())
     await asyncio.sleep(0.2)
+    events.all.clear()  # what nobody has listened to, which a runtime may tell now (CRI-143)
     try:
         yield events
     finally:

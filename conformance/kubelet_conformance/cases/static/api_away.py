@@ -105,7 +105,11 @@ async def an_api_outage_does_not_hold_up_static_pods(node: Node) -> None:
         )
 
 
-@conformance(id="api-away-garbage", rules=["SRC-071.4", "SRC-071.1"], needs=[API, RESTART])
+@conformance(
+    id="api-away-garbage",
+    rules=["SRC-071.4", "SRC-071.1"],
+    needs=[API, RESTART, Feature.VIRTUAL_TIME],
+)
 async def garbage_of_pods_that_are_not_known_yet_stays(node: Node) -> None:
     """A restarted kubelet that cannot ask the API server for its pods removes none of their dead
     containers and sandboxes, though it collects garbage; when it has asked, they belong to pods
@@ -139,7 +143,7 @@ async def garbage_of_pods_that_are_not_known_yet_stays(node: Node) -> None:
 @conformance(
     id="sources-before-housekeeping",
     rules=["SRC-070.2", "SRC-071.1"],
-    needs=[API, RESTART, Feature.FAULTS],
+    needs=[API, RESTART, Feature.FAULTS, Feature.VIRTUAL_TIME],
     alone=True,
 )
 async def pods_that_wait_to_be_taken_over_are_not_killed(node: Node) -> None:

@@ -214,6 +214,7 @@ def test_what_was_told_is_not_asked_again(
     monkeypatch.setattr(lot_mutants, "record_of", lambda *_: None)
     monkeypatch.setattr(lot_mutants, "drawn", lambda _, __, count, ___: count * [SITE])
     monkeypatch.setattr(lot_mutants, "digest", lambda: "sum")
+    monkeypatch.setattr(lot_mutants, "check_imported_from", lambda _: None)  # nothing is changed
     file = tmp_path / "rows.jsonl"
     words = ["--seed", "ab", "--results", str(file), "--resume"]
     assert main([*words, "--count", "3", "--least", "90"]) == 0  # two of three may be 90 %

@@ -134,6 +134,10 @@ class Node:
         if self.is_up:
             await self._kubelet.kill()
 
+    async def close(self) -> None:
+        """End what is left of the kubelet: its log is kept no more."""
+        await self._kubelet.close()
+
     def cut(self) -> None:
         """Let nothing of the kubelet pass to the runtime any more."""
         self._kubelet.cut()
@@ -267,7 +271,10 @@ async def running_node(
     try:
         yield node
     finally:
-        await node.stop()
+        try:
+            await node.stop()
+        finally:
+            await node.close()
 
 
 def on_node(

@@ -72,8 +72,7 @@ def nothing_in_what_is_over(seen: Seen) -> Iterator[str]:
 
 @law("LIFE-143.1", "LIFE-143.5")
 def grace_kept(seen: Seen) -> Iterator[str]:
-    """No container gets more time to end than anybody has given it, nor less than the shortest
-    that was given."""
+    """No container gets more time to end than anybody has given its pod, nor less than 2 s."""
     graces = _graces(seen)
     for one in seen.lives.containers.values():
         named = graces.get(one.uid)

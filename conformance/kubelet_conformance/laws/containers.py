@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from kubelet_conformance.laws.history import History
 from kubelet_conformance.laws.law import Seen, law
 from kubelet_conformance.laws.lives import Container, Sandbox
 from kubelet_conformance.laws.statuses import is_static
@@ -97,8 +98,8 @@ def init_in_order(seen: Seen) -> Iterator[str]:
     """A container is started when the init containers before it have succeeded, and the sidecars
     before it have been started, in this sandbox."""
     history = seen.history
-    if history.did("outside"):
-        return
+    if history.did("outside") or any(c.method == "GetContainerEvents" for c in history.calls):
+        return  # the runtime may have told otherwise that one has ended
     for uid, given in history.pods.items():
         spec = given[0]["spec"]
         order = spec.get("initContainers") or ()
@@ -132,15 +133,18 @@ def _is_first_elsewhere(seen: Seen, one: Container) -> bool:
 
 
 def _is_through(seen: Seen, uid: str, earlier: Mapping[str, Any], one: Container) -> bool:
-    """Whether an init container has succeeded, or if a sidecar been started, in the sandbox of
-    `one` before that was started."""
+    """Whether an init container was known to have succeeded, or if a sidecar been started, in the
+    sandbox of `one` before that was started."""
     assert one.start_asked_s is not None
     for each in seen.lives.of_pod(uid).get(earlier["name"], ()):
         if each.sandbox != one.sandbox or each.started_s is None:
             continue
         if each.started_s > one.start_asked_s:
             continue
-        if earlier.get("restartPolicy") == "Always" or each.exit_code in (0, None):
+        if earlier.get("restartPolicy") == "Always":
+            return True
+        ended = each.over_s is not None and each.over_s <= one.start_asked_s
+        if ended and each.exit_code in (0, None):
             return True
     return False
 
@@ -201,36 +205,30 @@ def backed_off(seen: Seen) -> Iterator[str]:
     history = seen.history
     if history.did("outside", "stop", "kill"):
         return
-    most_s = _first_delay_s(history.config)
+    least_s = _first_delay_s(history.config)
     for uid, given in history.pods.items():
         if len(given) > 1 or _has_rules(given[0]["spec"]):
             continue
         for instances in seen.lives.of_pod(uid).values():
             for first, before, after in zip(instances, instances[1:], instances[2:], strict=False):
-                if _restarted_early(
-                    history.start_s, history.start_ns, first, before, after, most_s
-                ):
+                if _restarted_early(history, (first, before, after), least_s):
                     yield (
                         f"{after.pod}/{after.name} is started again at "
-                        f"{history.since(after.asked_s)}, less than {most_s:g} s after its end"
+                        f"{history.since(after.asked_s)}, less than {least_s:g} s after its end"
                     )
 
 
 def _restarted_early(
-    start_s: float,
-    start_ns: int,
-    first: Container,
-    before: Container,
-    after: Container,
-    delay_s: float,
+    history: History, instances: tuple[Container, Container, Container], delay_s: float
 ) -> bool:
-    """Whether `after` came earlier than `delay_s` after the end of `before`, which had followed
-    `first` within its back-off's life."""
+    """Whether the third of them came earlier than `delay_s` after the end of the second, which had
+    followed the first within its back-off's life."""
+    first, before, after = instances
     in_one = first.sandbox == before.sandbox == after.sandbox
     by_itself = not first.stops and not before.stops
     if not in_one or not by_itself or before.exit_code is None or first.exit_code is None:
         return False
-    ended_s = start_s + (before.finished_ns - start_ns) / 1e9
+    ended_s = history.start_s + (before.finished_ns - history.start_ns) / 1e9
     ran_s = (before.finished_ns - before.began_ns) / 1e9
     return ran_s < 300 and after.asked_s < ended_s + delay_s - 0.01
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from kubelet_conformance.laws.history import Shown
 from kubelet_conformance.laws.law import Seen, law
 from kubelet_conformance.laws.lives import Container
+from simclock.clock import format_rfc3339
 
 KINDS: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 ENDED: Final = ("Succeeded", "Failed")
@@ -126,7 +127,8 @@ def as_the_runtime_had_it(seen: Seen) -> Iterator[str]:
         return
     for one in seen.history.shown:
         for name, container in _each(one.status):
-            for state in (container.get("state") or {}, container.get("lastState") or {}):
+            ended = (container.get("lastState") or {}).get("terminated")
+            for state in (container.get("state") or {}, {"terminated": ended} if ended else {}):
                 yield from _state_differs(seen, one, name, container, state)
 
 
@@ -144,6 +146,15 @@ def _state_differs(
         yield f"{_at(seen, one)}: {name} has the ID of {life.pod}/{life.name}"
     elif ended is not None and _told(life) and ended.get("exitCode", 0) != life.exit_code:
         yield f"{_at(seen, one)}: {name} ended with {ended.get('exitCode')}, not {life.exit_code}"
+    else:
+        at_ns = {"startedAt": life.began_ns}
+        if ended is not None and _told(life):
+            at_ns["finishedAt"] = life.finished_ns
+        shown = ended if ended is not None else state["running"]
+        for field, told_ns in at_ns.items():
+            right = format_rfc3339(told_ns)
+            if told_ns and shown.get(field) != right:
+                yield f"{_at(seen, one)}: {name} has {field} {shown.get(field)}, not {right}"
 
 
 def _told(life: Container) -> bool:
@@ -168,7 +179,13 @@ def counted_as_made(seen: Seen) -> Iterator[str]:
 
 @law("STAT-005.2")
 def generation_not_back(seen: Seen) -> Iterator[str]:
-    """observedGeneration never goes back, and is none that the pod has not had."""
+    """observedGeneration never goes back, and is none that the pod has not had yet."""
+    for one in seen.history.shown:
+        given = seen.history.pods.get(one.uid) or ()
+        newest = max((each["metadata"].get("generation", 0) for each in given), default=None)
+        observed = one.status.get("observedGeneration", 0)
+        if newest and observed > newest:
+            yield f"{_at(seen, one)}: observedGeneration {observed}, the pod has had {newest}"
     for before, after in _successive(seen):
         old, new = (each.status.get("observedGeneration", 0) for each in (before, after))
         if new < old:
@@ -177,7 +194,7 @@ def generation_not_back(seen: Seen) -> Iterator[str]:
 
 @law("STAT-003.3")
 def start_time_kept(seen: Seen) -> Iterator[str]:
-    """startTime and the addresses of a pod that has not got another sandbox do not change."""
+    """startTime of a pod does not change once it is there."""
     for before, after in _remembered(seen):
         old, new = before.status.get("startTime"), after.status.get("startTime")
         if old is not None and old != new:

@@ -132,6 +132,12 @@ def test_laws_of_containers_and_calls() -> None:
     early.sandbox("box")
     early.runs("a")
     assert broken(calls=early.made, pods=pod()) == {"init-in-order"}
+    beside = Calls()
+    beside.sandbox("box")
+    beside.runs("i", of="first")
+    beside.runs("a")
+    beside.exits("i", 0)  # it has succeeded, but later
+    assert broken(calls=beside.made, pods=pod()) == {"init-in-order"}
 
 
 SHORT = {"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}}
@@ -196,6 +202,12 @@ def container(state: Mapping[str, Any] = RUNNING, **facts: Any) -> dict[str, Any
     return {"name": "main", "state": state, "restartCount": 0, "containerID": "c://a", **facts}
 
 
+def ended(code: int = 0, at: str = "1970-01-01T00:00:00Z") -> dict[str, Any]:
+    """The init container, which ended with 0 in the fourth second, as some status has it."""
+    state = {"exitCode": code, "containerID": "c://i", "startedAt": at, "finishedAt": at}
+    return {**container({"terminated": state}), "name": "first", "containerID": "c://i"}
+
+
 def status(*containers: Any, ready: str = "True", at: str = "0", **facts: Any) -> dict[str, Any]:
     conditions = [
         {"type": kind, "status": ready, "lastTransitionTime": at}
@@ -225,6 +237,8 @@ def status(*containers: Any, ready: str = "True", at: str = "0", **facts: Any) -
             status(container({"waiting": {}}, started=True), ready="False"),
         ),
         ("as-the-runtime-had-it", {}, status(container(containerID="c://b"), ready="False")),
+        ("as-the-runtime-had-it", {}, status(ended(), ready="False")),
+        ("as-the-runtime-had-it", {}, status(ended(at="1970-01-01T00:00:03Z"), ready="False")),
         ("addresses-of-sandbox", {}, {"podIP": "192.0.2.1"}),
     ],
 )
@@ -295,3 +309,11 @@ def test_cases_except_laws_that_there_are_with_a_reason() -> None:
     for case in load_cases():
         assert case.except_laws.keys() <= names, case.id
         assert all(case.except_laws.values()), case.id
+
+
+def test_a_generation_is_one_that_the_pod_has_had() -> None:
+    given = {"u": [{**POD, "metadata": {**POD["metadata"], "generation": 2}}]}
+    shown = [Shown(20.0, "web", "u", {"observedGeneration": number}) for number in (1, 2)]
+    assert broken(pods=given, shown=shown) == set()
+    shown.append(Shown(21.0, "web", "u", {"observedGeneration": 3}))
+    assert broken(pods=given, shown=shown) == {"generation-not-back"}

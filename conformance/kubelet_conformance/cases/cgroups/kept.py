@@ -1,7 +1,7 @@
 """What the kubelet leaves as it is in the cgroups above pods, and what it sets right there."""
 
 from kubelet_conformance.cases.cgroups.classes import BESTEFFORT, BURSTABLE, HALF, set_right, spoil
-from kubelet_conformance.cases.cgroups.node_level import GI, PODS
+from kubelet_conformance.cases.cgroups.node_level import GI, PODS, lies_below
 from kubelet_conformance.harness import limits
 from kubelet_conformance.harness.expect import expect, expect_equal
 from kubelet_conformance.harness.manifests import pod
@@ -84,15 +84,7 @@ async def no_memory_left_is_no_limit(node: Node) -> None:
 async def the_path_of_a_root_is_cleaned(node: Node) -> None:
     """Empty words and dots in cgroupRoot are no levels: the paths of cgroups, and the parent in
     RunPodSandbox, have none of them."""
-    await node.run_until(lambda: node.cgroups.exists(*PODS), within_s=limits.START_S)
-    node.cgroups.make("below")
-    await node.kubelet.restart(cgroupRoot=node.cgroups.path("below") + "//.")
-    await node.apply_static(pod("web"))
-    await node.wait_running("web")
-    group = ("below", *node.cgroups.of_pod("web"))
-    expect_equal(node, node.cgroups.exists(*group), True, "the pod's cgroup exists")
-    parent = node.calls("RunPodSandbox")[0].request.config.linux.cgroup_parent
-    expect_equal(node, parent, node.cgroups.path(*group), "cgroup_parent")
+    await lies_below(node, as_written="//.")
 
 
 @conformance(

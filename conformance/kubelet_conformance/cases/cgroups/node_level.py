@@ -222,10 +222,16 @@ async def a_missing_root_ends_the_kubelet(node: Node) -> None:
 @conformance(id="node-cgroup-root", rules=["CG-011", "CG-015"], needs=[CGROUPS])
 async def all_cgroups_are_below_the_configured_root(node: Node) -> None:
     """All cgroups lie below the cgroupRoot, and so does the parent cgroup in RunPodSandbox."""
+    await lies_below(node, as_written="")
+
+
+async def lies_below(node: Node, *, as_written: str) -> None:
+    """A kubelet is restarted with a cgroupRoot, after whose path `as_written` follows, and has the
+    cgroup of a pod below it."""
     # A kubelet with cgroupRoot / gives the groups below it their controllers (v2).
     await node.run_until(lambda: node.cgroups.exists(*PODS), within_s=limits.START_S)
     node.cgroups.make("below")
-    await node.kubelet.restart(cgroupRoot=node.cgroups.path("below"))
+    await node.kubelet.restart(cgroupRoot=node.cgroups.path("below") + as_written)
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     group = ("below", *node.cgroups.of_pod("web"))

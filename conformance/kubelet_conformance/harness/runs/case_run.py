@@ -36,6 +36,7 @@ PartsFactory = Callable[[Case, NodePaths], AbstractAsyncContextManager[Parts]]
 REAL_CLOCK: Final = RealClock()
 MOST_BREACHES: Final = 10
 """So many breaches of laws are told of a case."""
+CASES: Final = Path(__file__).parents[2] / "cases"
 OURS: Final = "kubelet_conformance.cases."
 """The cases that the laws are asked after: what files and cases of others do to a node need not be
 known to the history."""
@@ -191,7 +192,22 @@ def _judge(problem: Exception, node: Node | None) -> tuple[Outcome, str]:
         return Outcome.FAILED, f"expected: a running kubelet\nseen:     {problem}\n{last}"
     if isinstance(problem, TimeoutError) and node is not None:
         return Outcome.FAILED, f"the case did not end within its time limit, {node.now_s:.0f} s"
+    line = _read_in_vain(problem)
+    if line and node is not None:
+        reason = f"it is not there ({type(problem).__name__}: {problem})"
+        text = f"expected: what the case reads with {line}\nseen:     {reason}"
+        return Outcome.FAILED, "\n".join((text, *node.report()))
     return Outcome.ERROR, "".join(traceback.format_exception(problem))
+
+
+def _read_in_vain(problem: Exception) -> str:
+    """The line of a case that reads something which the kubelet has not sent: a key, an item, a
+    field of nothing; "" if the exception says something else, or comes from elsewhere."""
+    is_of_nothing = "'NoneType'" in str(problem) and isinstance(problem, AttributeError | TypeError)
+    if not is_of_nothing and not isinstance(problem, LookupError):
+        return ""
+    innermost = traceback.extract_tb(problem.__traceback__)[-1]
+    return (innermost.line or "").strip() if CASES in Path(innermost.filename).parents else ""
 
 
 def _breach(problem: Exception, node: Node | None) -> Breach:

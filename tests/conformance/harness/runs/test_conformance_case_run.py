@@ -23,10 +23,11 @@ from kubelet_conformance.harness.runs.real import run_real_cases
 from kubelet_conformance.harness.runs.virtual import run_virtual_case, virtual_parts
 from kubelet_conformance.harness.runtimes.scope import LeftBehind
 from kubelet_conformance.pytest_plugin import pytest_sessionfinish
-from kubelet_conformance.registry import Case, Feature, Level, Selection
+from kubelet_conformance.registry import Case, Feature, Level, Selection, load_cases
 from kubelet_conformance.results_lines import case_line
 from kubelet_conformance.session.run import RUN, Run
 from kubeobjects.structs import replace
+from refkubelet.api.lightkube_client import LightkubeApiClient
 
 
 def case_of(body: Any, **changes: Any) -> Case:
@@ -76,6 +77,23 @@ async def refuses(node: Node) -> None:
     node.write_manifest("web.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: Web_1}\n")
     await node.run_for(30)
     expect(node, False, "a pod", "none")
+
+
+def test_what_a_case_reads_and_the_kubelet_has_not_sent_is_a_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An error of the harness would say nothing of the kubelet."""
+    delete = LightkubeApiClient.delete
+
+    async def without_uid(self: Any, *words: Any, uid: object = None, **further: Any) -> None:
+        await delete(self, *words, **further)
+
+    monkeypatch.setattr(LightkubeApiClient, "delete", without_uid)
+    case = next(case for case in load_cases() if case.id == "mirror-edit")
+    result = run_virtual_case(case, Choice())
+    assert result.outcome is Outcome.FAILED
+    assert 'the case reads with fields = (deleted.body.get("gracePeriod' in result.detail
+    assert "it is not there (KeyError: 'preconditions')" in result.detail
 
 
 def test_a_failed_case_has_the_log_and_says_which_file_was_refused() -> None:

@@ -90,6 +90,8 @@ REAL: Final = Pace(
     asks_laws=False,
 )
 REAL_LONG: Final = replace(REAL, limit_s=2400.0)
+FITS_S: Final = 0.9 * REAL.limit_s
+"""A case that takes no longer in virtual time ends within its limit in real time, too."""
 # In jumping time what works is never overtaken, however busy the machine is.
 JUMPING: Final = replace(
     VIRTUAL, slack_s=0.5, settle_s=SETTLE_S, quiet_s=1.0, late_s=0.1, asks_laws=False

@@ -29,7 +29,7 @@ from kubelet_conformance.harness.machines.disks import FollowedDisk
 from kubelet_conformance.harness.machines.fake_machine import set_up
 from kubelet_conformance.harness.manifest_url import ManifestUrl
 from kubelet_conformance.harness.node.parts import NODE_NAME, MachineParts, Parts, kubelet_config
-from kubelet_conformance.harness.runs.case_run import Outcome, Result, run_case
+from kubelet_conformance.harness.runs.case_run import OURS, Outcome, Result, run_case
 from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.harness.runtimes.fake import FakeRuntime
 from kubelet_conformance.registry import Case, Feature
@@ -107,7 +107,7 @@ async def virtual_parts(
             runtime=runtime,
             api=ApiServer(fake_api) if fake_api else None,
             clock=clock,
-            pace=limits.of_case(limits.VIRTUAL, case.id, seed),
+            pace=_pace(case, seed),
             paths=paths,
             config=config,
             machine=_machine_parts(case, runtime.machine, paths, config),
@@ -118,6 +118,14 @@ async def virtual_parts(
     finally:
         await kubelet.close()
         await runtime.close()
+
+
+def _pace(case: Case, seed: int) -> limits.Pace:
+    """Virtual time's. A case of this suite that runs in real time, too, must be short enough for
+    that: one that is not needs Feature.VIRTUAL_TIME."""
+    pace = limits.of_case(limits.VIRTUAL, case.id, seed)
+    must_fit = case.module.startswith(OURS) and Feature.VIRTUAL_TIME not in case.needs
+    return replace(pace, limit_s=limits.FITS_S) if must_fit else pace
 
 
 def _machine_parts(

@@ -152,7 +152,7 @@ async def deferred_under_pressure(node: Node) -> None:
 
 
 @conformance(id="resize-under-pressure", rules=["EVIC-113", "LIFE-186"], level=Level.DETAIL,
-             needs=[*NEEDS, Feature.NODE_RESOURCES], node_config=PRESSURE,
+             needs=[*NEEDS, Feature.NODE_RESOURCES, Feature.VIRTUAL_TIME], node_config=PRESSURE,
              since="1.34")  # fmt: skip
 async def under_pressure_a_resize_is_deferred(node: Node) -> None:
     """While the node has DiskPressure every resize is deferred, even one that asks for less;

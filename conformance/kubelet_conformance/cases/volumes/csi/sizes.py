@@ -106,7 +106,7 @@ async def inline_volumes_are_measured_too(node: Node) -> None:
     expect(node, "pvcRef" not in volume, "no claim", volume)
 
 
-@conformance(id="csi-size-unknown", rules=["SRV-030.9"], needs=NEEDS, node_config=OFTEN)
+@conformance(id="csi-size-unknown", rules=["SRV-030.9"], needs=LONG, node_config=OFTEN)
 async def a_driver_that_cannot_tell_is_not_asked(node: Node) -> None:
     """A volume whose driver tells no sizes is not in the summary. When it can and fails, or answers
     without a size, neither, until it works."""

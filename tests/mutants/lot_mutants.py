@@ -8,11 +8,12 @@ is added at once to mutants/lot/SEED.jsonl (`--results`), so that a run that was
 where it was: `--resume`. `--only pleg` draws from one area.
 
 `--show` prints those of the file that were not noticed, as diffs, with the rules that the function
-names, `--never` the functions of which no case runs anything; nothing is asked then. `--least 90`:
-exit code 1 where the share of all mutants is below this, with 95 % certainty. `--within 2`: none is
-begun after so many minutes. `--most 100`: each is asked of so many of the cases that run it, those
-that differ most from each other first; it takes a fraction of the time, and what more cases would
-notice counts as not noticed.
+names, `--never` the functions of which no case runs anything, and the conditions that are always
+true or always false, whatever the case; nothing is asked then. `--least 90`: exit code 1 where the
+share of all mutants is below this, with 95 % certainty. `--within 2`: none is begun after so many
+minutes. `--most 100`: each is asked of so many of the cases that run it, those that differ most
+from each other first; it takes a fraction of the time, and what more cases would notice counts as
+not noticed.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from typing import Final
 
 import msgspec
 from lot_draw import DRAWN, Site, drawn
-from lot_reach import Mentions, in_order, never_run, plan_of, rules_in
+from lot_reach import Mentions, in_order, never_run, noticing_cases, plan_of, rules_in
 from lot_report import NEVER, SURVIVES, Row, interval, noticed, row_of, shown, tables
 from mutant_in_place import check_imported_from
 from mutant_plan import Plan
 from mutant_record import FOLDER, Record, digest, record_of
-from mutant_source import sources
+from mutant_source import Span, sources
 from mutant_tables import ROOT, MutantError
 from suite_run import Answer, ask
 
@@ -99,7 +100,7 @@ def rows_of(
     mentions = Mentions(texts, record.numbers)
     cases = {case.id: case for case in load_cases()}
     reached: dict[Site, tuple[int, int]] = {}
-    never: list[Row] = []
+    unasked: list[Row] = []
 
     def plans() -> Iterator[Plan]:
         for number, site in sites:
@@ -107,20 +108,20 @@ def rows_of(
                 break
             numbers = mentions.of(site)
             reaching = record.reaching(numbers)
-            rules = rules_in(texts[site.file], site.function)
-            asked = in_order(reaching, rules, cases, record)[:most]
-            plan = plan_of(site, record, numbers, asked)
-            if not reaching:
-                never.append(row_of(number, Answer(site), 0))
+            able = noticing_cases(site, numbers, record)
+            if not able:
+                unasked.append(row_of(number, Answer(site), len(reaching)))
                 continue
+            rules = rules_in(texts[site.file], site.function)
+            asked = in_order(able, rules, cases, record)[:most]
             reached[site] = (number, len(reaching))
-            yield plan
+            yield plan_of(site, record, numbers, asked)
 
     for answer in ask(plans(), CASES_SEED, jobs):
         number, count = reached[answer.mutant]
         yield row_of(number, answer, count)
-        yield from _emptied(never)
-    yield from _emptied(never)
+        yield from _emptied(unasked)
+    yield from _emptied(unasked)
 
 
 def _emptied(rows: list[Row]) -> list[Row]:
@@ -129,10 +130,17 @@ def _emptied(rows: list[Row]) -> list[Row]:
 
 
 def show_never(record: Record) -> None:
-    """Print the functions of which no case runs anything."""
-    for source in sources(ROOT, [DRAWN]).values():
+    """Print the functions of which no case runs anything, and the conditions that have one value
+    only."""
+    texts = sources(ROOT, [DRAWN])
+    for source in texts.values():
         for line, name in never_run(source, record):
             print(f"{source.file}:{line}: {name}")
+    for (file, *bounds), value in record.one_sided():
+        if file in texts:
+            span = Span(*bounds)
+            text = " ".join(texts[file].part(span).split())
+            print(f"{file}:{texts[file].line(span)}: always {str(value).lower()}: {text}")
 
 
 def show(rows: Sequence[Row]) -> None:

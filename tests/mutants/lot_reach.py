@@ -13,6 +13,7 @@ from typing import Final
 
 from lot_draw import Site, names_of
 from lot_left_out import left_out
+from lot_values import FIXED
 from mutant_plan import Plan, Question, rule_of
 from mutant_probes import At
 from mutant_record import Record
@@ -21,6 +22,11 @@ from mutant_source import Function, Source
 from kubelet_conformance.registry import Case
 
 RULE: Final = re.compile(r"\b[A-Z]{2,5}-\d{3}\b")
+PURE: Final = {
+    *("all", "any", "bool", "endswith", "get", "isdisjoint", "isinstance", "issubset", "items"),
+    *("keys", "len", "match", "max", "min", "set", "startswith", "sum", "tuple", "values"),
+}
+"""Functions and methods that change nothing."""
 LEAST_S: Final = 2.0
 TIMES: Final = 10
 """A case that takes so many times as long as without a mutant, and LEAST_S, hangs."""
@@ -104,6 +110,30 @@ def never_run(source: Source, record: Record) -> Iterator[tuple[int, str]]:
             yield from below(part, here)
 
     yield from below(source.tree, ())
+
+
+def noticing_cases(site: Site, numbers: Collection[int], record: Record) -> list[str]:
+    """The cases that can notice a mutant which they reach by these statements: one whose condition
+    is always true only where it has been false."""
+    value = record.values.get((site.file, site.start, site.start + len(site.old.encode())))
+    if site.operator == FIXED and value is not None and _only_looks(site.old):
+        return record.reaching([value + (site.new == "False")])
+    return record.reaching(numbers)
+
+
+def _only_looks(expression: str) -> bool:
+    """Whether it may as well not be asked.
+
+    >>> _only_looks("isinstance(x, str) and y"), _only_looks("(x := y)"), _only_looks("x.pop()")
+    (True, False, False)
+    """
+    for node in ast.walk(ast.parse(f"({expression})", mode="eval")):
+        match node:
+            case ast.Call(ast.Name(name) | ast.Attribute(attr=name)) if name in PURE:
+                pass
+            case ast.Call() | ast.Await() | ast.NamedExpr() | ast.Yield() | ast.YieldFrom():
+                return False
+    return True
 
 
 def plan_of(site: Site, record: Record, numbers: Collection[int], asked: Sequence[str]) -> Plan:

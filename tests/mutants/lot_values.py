@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from lot_records import Records
+from mutant_probes import deciding
 from mutant_source import Function, Source, Span
 
 
@@ -35,6 +36,7 @@ class Place(NamedTuple):
     """Whether it belongs to the default of a parameter or field."""
 
 
+FIXED: Final = "condition fixed"
 MOVED: Final = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 TURNED: Final = {
     **{"<": ">", "<=": ">=", ">": "<", ">=": "<="},
@@ -48,31 +50,11 @@ SMALL: Final = 10
 def conditions(place: Place, source: Source) -> Iterator[Change]:
     """What decides (of `if`, `while`, `and`, ...), and what a function that says yes or no
     returns: negated, always true, always false."""
-    for node in _deciding(place.node, place.function):
-        if not isinstance(node, ast.Constant):
-            span = source.span(node)
-            yield Change("condition negated", span, f"not ({source.part(span)})")
-            yield Change("condition fixed", span, "True")
-            yield Change("condition fixed", span, "False")
-
-
-def _deciding(node: ast.AST, function: Function | None) -> Iterator[ast.expr]:
-    match node:
-        case ast.If(test) | ast.While(test) | ast.IfExp(test):
-            yield test
-        case ast.BoolOp(values=values):
-            yield from values
-        case ast.comprehension(ifs=tests):
-            yield from tests
-        case ast.match_case(guard=ast.expr() as test):
-            yield test
-        case ast.Return(ast.expr() as value):
-            if (
-                function
-                and isinstance(function.returns, ast.Name)
-                and function.returns.id == "bool"
-            ):
-                yield value
+    for node in deciding(place.node, place.function):
+        span = source.span(node)
+        yield Change("condition negated", span, f"not ({source.part(span)})")
+        yield Change(FIXED, span, "True")
+        yield Change(FIXED, span, "False")
 
 
 def comparisons(place: Place, source: Source) -> Iterator[Change]:
@@ -99,7 +81,7 @@ def _decides(place: Place) -> bool:
         case ast.UnaryOp(ast.Not()):
             return True
         case parent:
-            return place.node in _deciding(parent, place.function)
+            return place.node in deciding(parent, place.function)
 
 
 def constants(place: Place, source: Source) -> Iterator[Change]:

@@ -1,4 +1,5 @@
-"""Which statements each case reaches, and how long it takes: recorded once for a state of the tree.
+"""Which statements each case reaches, which values conditions have there, and how long it takes:
+recorded once for a state of the tree.
 
 All cases are run on refkubelet as it is, but with probes (`mutant_probes.py`). What was seen lies
 in `mutants/lot/`, and is used as long as no file has changed.
@@ -6,6 +7,7 @@ in `mutants/lot/`, and is used as long as no file has changed.
 
 from __future__ import annotations
 
+import ast
 import base64
 import hashlib
 import importlib
@@ -18,13 +20,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from functools import cached_property, reduce
 from heapq import heapify, heappop, heappush
+from itertools import chain
 from operator import or_
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec import Struct
 from mutant_import import become
-from mutant_probes import At, heard, new_table, probed, statements
+from mutant_probes import At, Condition, conditions, heard, new_table, probed, statements
 from mutant_source import sources
 from mutant_tables import MUTATED, ROOT
 from suite_run import CONTEXT, Verdict, a_home, settle_in, shares, tried, used_s, warmed_up
@@ -44,20 +48,30 @@ class Seen(Struct, frozen=True):
     passed: bool
     """If not, it says nothing about mutants."""
     reached: bytes
-    """Of each statement, whether it is reached."""
+    """Of each statement, whether it is reached; then, of each condition, whether it is false there
+    at some time, and whether true."""
 
 
 class Record:
     """What all cases do."""
 
-    def __init__(self, numbers: dict[At, int], at_import: bytes, seen: Sequence[Seen]) -> None:
+    def __init__(
+        self,
+        numbers: dict[At, int],
+        at_import: bytes,
+        seen: Sequence[Seen],
+        values: Mapping[Condition, int] = MappingProxyType({}),
+    ) -> None:
         self.numbers = numbers
         """Of all statements in functions."""
+        self.values = values
+        """Of all conditions there, that of being false; the next one is that of being true."""
         self.seen = {each.case: each for each in seen if each.passed}
         self._at_import = at_import
 
     def reaching(self, wanted: Collection[int]) -> list[str]:
-        """The cases that reach one of these statements; no other can notice a change there."""
+        """The cases that reach one of these statements, or in which a condition has one of these
+        values; no other can notice a change there."""
         return [
             case
             for case, each in self.seen.items()
@@ -91,9 +105,20 @@ class Record:
 
     def never(self) -> set[At]:
         """The statements that no case reaches, nor the import."""
+        return {at for at, number in self.numbers.items() if self._ever[number] == "0"}
+
+    def one_sided(self) -> Iterator[tuple[Condition, bool]]:
+        """The conditions that have one value only, in all cases: with that value."""
+        for condition, number in self.values.items():
+            was_false, was_true = (value == "1" for value in self._ever[number : number + 2])
+            if was_false != was_true:
+                yield condition, was_true
+
+    @cached_property
+    def _ever(self) -> str:
+        """Of each number, whether any case or the import notes it: 0 or 1."""
         tables = [self._at_import, *(each.reached for each in self.seen.values())]
-        reached = f"{reduce(or_, map(_bits, tables)):0{len(self.numbers)}b}"
-        return {at for at, number in self.numbers.items() if reached[number] == "0"}
+        return f"{reduce(or_, map(_bits, tables)):0{len(self._at_import)}b}"
 
 
 def record_of(seed: int, jobs: int, folder: Path = FOLDER) -> Record:
@@ -108,10 +133,13 @@ def record_of(seed: int, jobs: int, folder: Path = FOLDER) -> Record:
         process.join()  # here nothing shall have probes
     if not file.exists():
         raise RuntimeError("what the cases reach could not be recorded")
-    numbers = {at: n for n, at in enumerate(_all_statements())}
+    every = sources(ROOT, MUTATED).values()
+    numbers = {at: n for n, at in enumerate(chain.from_iterable(map(statements, every)))}
+    where = enumerate(chain.from_iterable(map(conditions, every)))
+    values = {condition: len(numbers) + 2 * n for n, condition in where}
     at_import, *rows = map(json.loads, file.read_text().splitlines())
     seen = [Seen(case, seconds, passed, _table(text)) for case, seconds, passed, text in rows]
-    return Record(numbers, _table(at_import), seen)
+    return Record(numbers, _table(at_import), seen, values)
 
 
 def digest(root: Path = ROOT) -> str:
@@ -120,19 +148,9 @@ def digest(root: Path = ROOT) -> str:
     return hashlib.sha256(json.dumps(files).encode()).hexdigest()[:12]
 
 
-def _all_statements() -> Iterator[At]:
-    for source in sources(ROOT, MUTATED).values():
-        yield from statements(source)
-
-
 def _record(file: Path, seed: int, jobs: int) -> None:
     """Become refkubelet with probes, run all cases, and write down what they reach."""
-    trees, count = {}, 0
-    for name, source in sources(ROOT, MUTATED).items():
-        before, count = count, count + sum(1 for _ in statements(source))
-        trees[name] = probed(source, before)
-    new_table(count)
-    become(trees)
+    become(_all_probed())
     _import_all()
     at_import = _text(heard())
     from kubelet_conformance.registry import load_cases
@@ -147,6 +165,19 @@ def _record(file: Path, seed: int, jobs: int) -> None:
     new = file.with_suffix(".new")
     new.write_text("".join(json.dumps(row) + "\n" for row in [at_import, *sorted(rows)]))
     new.rename(file)
+
+
+def _all_probed() -> dict[str, ast.Module]:
+    """All modules with probes, by file, and a table for these: first all statements."""
+    every = sources(ROOT, MUTATED)
+    place, value = 0, sum(1 for source in every.values() for _ in statements(source))
+    trees = {}
+    for name, source in every.items():
+        counts = sum(1 for _ in statements(source)), sum(1 for _ in conditions(source))
+        trees[name] = probed(source, place, value)
+        place, value = place + counts[0], value + 2 * counts[1]
+    new_table(value)
+    return trees
 
 
 def _import_all() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,11 @@ import msgspec
 import pytest
 from lot_draw import Site, drawn
 from lot_mutants import Head, main, read, rows_in
-from lot_reach import Mentions, in_order, never_run, plan_of, rules_in
+from lot_reach import Mentions, in_order, never_run, noticing_cases, plan_of, rules_in
 from lot_report import HANGS, NEVER, NOTICED, SURVIVES, Row, interval, row_of, shown, tables
+from lot_values import FIXED
 from mutant_plan import rule_of
-from mutant_probes import heard, new_table, probed, statements
+from mutant_probes import Condition, conditions, heard, new_table, probed, statements
 from mutant_record import Record, Seen
 from mutant_source import Source
 from mutant_tables import MutantError
@@ -25,6 +26,7 @@ from places import ROOT
 from suite_run import Answer
 
 from kubelet_conformance.registry import load_cases
+from kubeobjects.structs import replace
 
 TEXT = '''\
 """A module of BACK-002."""
@@ -43,6 +45,8 @@ def g():
     """BACK-004 is here."""
     return 1
 '''
+COUNT = 8
+"""Six statements and a condition with two values."""
 FILE = "refkubelet/pleg/x.py"
 SITE = Site(FILE, "A.f", 9, "comparison moved", TEXT.index("<"), "<", "<=", (9, 8))
 CONSTANT = Site(FILE, "", 2, "number changed", TEXT.index("10"), "10", "20", None, ("LIMIT",))
@@ -75,24 +79,55 @@ def test_probes_note_which_statements_are_reached() -> None:
     source = Source(FILE, TEXT)
     lines = [line for _, line, _ in statements(source)]
     assert lines == [8, 9, 11, 10, 14, 15]  # the number of a statement is its place
-    new_table(len(lines) + 2)
+    new_table(len(lines) + 4)
     space: dict[str, Any] = {}
-    exec(compile(probed(source, 2), FILE, "exec"), space)
+    exec(compile(probed(source, 2, len(lines) + 2), FILE, "exec"), space)
     assert not any(heard())
     assert (space["A"]().f(99), space["A"].f.__doc__) == ("b", "Says x.")
-    assert [number - 2 for number, reached in enumerate(heard()) if reached] == [1, 2]
+    assert [number - 2 for number, reached in enumerate(heard()) if reached] == [1, 2, 6]
     assert not any(heard())
+    space["A"]().f(0)
+    assert [number - 2 for number, reached in enumerate(heard()) if reached] == [1, 3, 7]
 
 
-def record(*reached: Sequence[int]) -> Record:
-    """Of three cases: which statements of TEXT they reach."""
+def test_values_are_noted_of_what_decides_and_of_what_it_is_made_of() -> None:
+    text = "def f(a, b):\n    if not (a and b > 1) or a:\n        return a or b\n"
+    source = Source(FILE, text)
+    assert [text[start:end] for _, start, end in conditions(source)] == [
+        "not (a and b > 1) or a", "not (a and b > 1)", "a", "b > 1", "a",
+    ]  # fmt: skip
+    new_table(14)
+    space: dict[str, Any] = {}
+    exec(compile(probed(source, 0, 4), FILE, "exec"), space)
+    assert space["f"](1, 0) == 1
+    noted = [number - 4 for number, value in enumerate(heard()) if value and number >= 4]
+    assert noted == [1, 3, 5, 6]  # the last `a` is not asked
+
+
+def test_a_fixed_condition_is_asked_where_it_was_otherwise() -> None:
+    condition = TEXT.index("x <"), "x < DOUBLE[0]"
+    values = {(FILE, condition[0], condition[0] + len(condition[1])): 6}
+    known = record([1, 7], [1, 6], [1, 6, 7], values=values)
+    first, second, third = known.seen
+    fixed = Site(FILE, "A.f", 9, FIXED, *condition, "True", (9, 8))
+    assert noticing_cases(fixed, [1], known) == [second, third]
+    assert noticing_cases(replace(fixed, new="False"), [1], known) == [first, third]
+    assert list(known.one_sided()) == []
+    always = record([1, 7], [1], values=values)
+    assert list(always.one_sided()) == [(next(iter(values)), True)]
+    other = Site(FILE, "A.f", 9, "condition negated", *condition, "not x", (9, 8))
+    assert noticing_cases(other, [1], known) == [first, second, third]
+
+
+def record(*reached: Sequence[int], values: Mapping[Condition, int] | None = None) -> Record:
+    """Of three cases: which statements of TEXT they reach, and which values its condition has."""
     names = [case.id for case in load_cases()][: len(reached)]
     numbers = {at: number for number, at in enumerate(statements(Source(FILE, TEXT)))}
     seen = [
-        Seen(name, 1.0 / place, True, bytes(number in lines for number in range(len(numbers))))
+        Seen(name, 1.0 / place, True, bytes(number in lines for number in range(COUNT)))
         for place, (name, lines) in enumerate(zip(names, reached, strict=True), 1)
     ]
-    return Record(numbers, bytes(len(numbers)), seen)
+    return Record(numbers, bytes(COUNT), seen, values or {})
 
 
 def test_cases_are_asked_that_reach_the_statement_or_what_depends_on_the_name() -> None:

@@ -8,6 +8,7 @@ the suite no TLS.
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from itertools import pairwise
@@ -24,6 +25,7 @@ CSRS = "/certificatesigningrequests$"
 SERVING = "kubernetes.io/kubelet-serving"
 CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
 CURRENT = "kubelet-server-current.pem"
+GROUP = "system:nodes"
 ASKS_S = 20.0
 """So long it may take until a kubelet that has started asks: it may try before its Node has
 addresses, and again after a pause."""
@@ -201,20 +203,34 @@ async def keys_are_in_their_file_alone(node: Node) -> None:
 
 def lay_certificate(node: Node, addresses: list[str]) -> None:
     """Let the kubelet find a certificate for serving, of this node and these addresses."""
+    file = node.kubelet.certificate_file(CURRENT)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(b"".join(made_pair(node, addresses)))
+
+
+def made_pair(
+    node: Node,
+    addresses: list[str],
+    *,
+    common_name: str = "",
+    organizations: Sequence[str] = (GROUP,),
+    names: Sequence[str] = (),
+) -> tuple[bytes, bytes]:
+    """A certificate for serving and its key, as PEM. Unless another name is given it is this
+    node's."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.x509.oid import NameOID
 
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = [
-        x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes"),
-        x509.NameAttribute(NameOID.COMMON_NAME, f"system:node:{node.name}"),
-    ]
-    names: list[Any] = [x509.DNSName(node.name), x509.DNSName("another.example")]
-    names += [x509.IPAddress(ip_address(each)) for each in addresses]
+    common_name = common_name or f"system:node:{node.name}"
+    subject = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in organizations]
+    subject.append(x509.NameAttribute(NameOID.COMMON_NAME, common_name))
+    alternatives: list[Any] = [x509.DNSName(n) for n in names or (node.name, "another.example")]
+    alternatives += [x509.IPAddress(ip_address(each)) for each in addresses]
     builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(subject))
-    builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
     pem = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
     moment = datetime.fromtimestamp(node.unix_s, UTC)
     usages = ("digital signature", "server auth")
@@ -224,9 +240,7 @@ def lay_certificate(node: Node, addresses: list[str]) -> None:
         serialization.PrivateFormat.TraditionalOpenSSL,
         serialization.NoEncryption(),
     )
-    file = node.kubelet.certificate_file(CURRENT)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(certificate.encode() + secret)
+    return certificate.encode(), secret
 
 
 @conformance(

@@ -74,10 +74,29 @@ REFERENCES: dict[str, dict[str, Any]] = {
     "secret": {"env": [{"name": "X", "valueFrom": {"secretKeyRef": NAMED}}]},
     "from": {"envFrom": [{"secretRef": {"name": "s"}}]},
     "map": {"envFrom": [{"configMapRef": {"name": "c"}}]},
+    "key-of-map": {"env": [{"name": "X", "valueFrom": {"configMapKeyRef": NAMED}}]},
 }
 TOKEN = {"serviceAccountToken": {"path": "t"}}
+CERTIFICATE = {
+    "podCertificate": {
+        "signerName": "example.com/pods", "keyType": "ED25519", "credentialBundlePath": "pem"
+    }
+}  # fmt: skip
 BUNDLE = {"clusterTrustBundle": {"name": "b", "path": "ca"}}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+DISK = {"targetPortal": "192.0.2.1:3260", "iqn": "iqn.2001-04.com.example:disk", "lun": 0}
+NFS = {"server": "192.0.2.1", "path": "/"}
+OF_VOLUMES: dict[str, dict[str, Any]] = {
+    "secret-files": {"secret": {"secretName": "s"}},
+    "projected-secret": {"projected": {"sources": [{"secret": {"name": "s"}}]}},
+    "projected-map": {"projected": {"sources": [{"configMap": {"name": "c"}}]}},
+    "certificate": {"projected": {"sources": [CERTIFICATE]}},
+    "azure": {"azureFile": {"shareName": "f", "secretName": "s"}},
+    "gluster": {"glusterfs": {"endpoints": "e", "path": "p"}},
+    "iscsi": {"iscsi": {**DISK, "secretRef": {"name": "s"}}},
+    "ceph": {"cephfs": {"monitors": ["192.0.2.1"], "secretRef": {"name": "s"}}},
+    "csi-secret": {"csi": {"driver": "d.example.com", "nodePublishSecretRef": {"name": "s"}}},
+}
 OF_THE_POD: dict[str, dict[str, Any]] = {
     "account": {"serviceAccountName": "robot"},
     "old-account": {"serviceAccount": "robot"},
@@ -90,7 +109,8 @@ OF_THE_POD: dict[str, dict[str, Any]] = {
     "token": {"volumes": [{"name": "v", "projected": {"sources": [TOKEN]}}]},
     "bundle": {"volumes": [{"name": "v", "projected": {"sources": [BUNDLE]}}]},
     "csi": {"volumes": [{"name": "v", "csi": {"driver": "d.example.com"}}]},
-}
+    "claimed": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "one"}]},
+} | {name: {"volumes": [{"name": "v", **source}]} for name, source in OF_VOLUMES.items()}
 
 
 @conformance(
@@ -112,13 +132,14 @@ async def a_static_pod_may_not_use_api_objects(node: Node) -> None:
     await node.apply_static(pod("web", imagePullSecrets=[{"name": ""}]))
     items = [{"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}]
     own = {"projected": {"sources": [{"downwardAPI": {"items": items}}]}}
-    await node.apply_static(pod("allowed", volumes=[{"name": "v", **own}]))
+    allowed = {"own-name": own, "disk": {"iscsi": DISK}, "share": {"nfs": NFS}}
+    for name, source in allowed.items():
+        await node.apply_static(pod(name, volumes=[{"name": "v", **source}]))
     await node.wait_running("web")
     await node.run_for(limits.NOTICE_S)
-    expect(
-        node, node.pod("allowed"), "the pod with a downward volume in /pods", node.pod("allowed")
-    )
-    ran = listed(node) - {f"allowed-{node.name}"}
+    for name in allowed:
+        expect(node, node.pod(name), f"the pod {name} in /pods", sorted(listed(node)))
+    ran = listed(node) - {f"{name}-{node.name}" for name in allowed}
     expect_equal(node, ran, {f"web-{node.name}"}, "pods")
 
 

@@ -37,12 +37,11 @@ class NodeLabelError(ValueError):
 
 
 def node_labels(texts: Sequence[str]) -> Mapping[str, str]:
-    """The labels of all uses of the flag, `key=value,...` each. Raises NodeLabelError."""
+    """The labels of all uses of the flag, `key=value,...` each; what has no `=` has the value "".
+    Raises NodeLabelError."""
     labels: dict[str, str] = {}
     for pair in filter(None, (part for text in texts for part in text.split(","))):
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise NodeLabelError(f"--node-labels: malformed pair {pair!r}, wanted string=string")
+        key, _, value = pair.partition("=")
         labels[key.strip()] = value.strip()
     unknown = sorted(key for key in labels if _is_foreign(key))
     if unknown:

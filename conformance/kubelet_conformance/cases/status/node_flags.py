@@ -95,3 +95,35 @@ async def labels_of_the_command_line_win(node: Node) -> None:
         f"[{' '.join(sorted(wrong))}]"
     )
     expect(node, text in error, f"a kubelet that ends with {text!r}", error)
+
+
+@conformance(id="node-provider-id", rules=["NODE-003.3"], needs=[API, RESTART])
+async def a_new_node_has_the_name_that_its_provider_has_for_it(node: Node) -> None:
+    """The providerID of the configuration is that of a new Node; one that is there already keeps
+    what it has, and without one the field is not there."""
+    await node.run_until(node.api.node_uid, within_s=REGISTER_S, what="the Node")
+    spec = (node.api.node_object() or {}).get("spec", {})
+    expect(node, "providerID" not in spec, "no providerID by default", spec)
+    await node.kubelet.restart(providerID="cloud:///one")
+    await node.run_for(UPDATE_S)
+    spec = (node.api.node_object() or {}).get("spec", {})
+    expect(node, "providerID" not in spec, "no providerID of a Node that is there", spec)
+    await restarted_without_its_node(node)
+    body = node.api.requests("POST", r"/api/v1/nodes$")[-1].body
+    expect_equal(node, body["spec"].get("providerID"), "cloud:///one", "providerID")
+
+
+@conformance(id="node-labels-malformed", rules=["CFG-011"], needs=[API, RESTART])
+async def what_is_no_label_ends_the_start(node: Node) -> None:
+    """What has no `=` in --node-labels is a label without a value, and blanks around names do not
+    count. With keys or values that no object may have the kubelet does not start, and names
+    them."""
+    await restarted_without_its_node(node, "--node-labels=team,, zone = z ,last=")
+    body = node.api.requests("POST", r"/api/v1/nodes$")[-1].body
+    labels = {key: body["metadata"]["labels"].get(key) for key in ("team", "zone", "last")}
+    expect_equal(node, labels, {"team": "", "zone": "z", "last": ""}, "labels")
+    for given in ("-team=a", "team=a b", f"team={'a' * 64}", "a/b/c=d", "team=a=b"):
+        error = await node.kubelet.refused_start(f"--node-labels={given}")
+        words = "invalid node labels"
+        expect(node, words in error, f"a kubelet that ends with {words!r} for {given}", error)
+        await node.kubelet.start("--node-labels=team=a")

@@ -73,11 +73,6 @@ class ObjectManager(Generic[T]):
         if before is not None:
             self._change(frozenset(), before, (), "")
 
-    def keep_only(self, pod_uids: frozenset[str]) -> None:
-        """Forget pods that went without `unregister_pod`."""
-        for pod_uid in [pod_uid for pod_uid in self._of_pods if pod_uid not in pod_uids]:
-            self._change(frozenset(), self._of_pods.pop(pod_uid), (), "")
-
     def _change(
         self, now: frozenset[Key], before: frozenset[Key], names: tuple[str, ...], namespace: str
     ) -> None:

@@ -22,10 +22,6 @@ class PodManager:
         self._listed: tuple[Pod, ...] | None = None  # cached until the next change
         self._all: tuple[Pod, ...] | None = None
 
-    def add(self, pod: Pod) -> None:
-        """Store a new pod; the same as `update`."""
-        self.update(pod)
-
     def update(self, pod: Pod) -> None:
         """Store the pod; of pods with equal full names the last one owns the name (SRC-067)."""
         self._listed = self._all = None

@@ -7,30 +7,44 @@ of the last commit. Which cases run a statement is recorded once for a state of 
 is added at once to mutants/lot/SEED.jsonl (`--results`), so that a run that was cut off goes on
 where it was: `--resume`. `--only pleg` draws from one area.
 
-`--show` prints those of the file that were not noticed, as diffs, with the rules that the function
-names, `--never` the functions of which no case runs anything, and the conditions that are always
-true or always false, whatever the case; nothing is asked then. `--least 90`: exit code 1 where the
-share of all mutants is below this, with 95 % certainty. `--within 2`: none is begun after so many
-minutes. `--most 100`: each is asked of so many of the cases that run it, those that differ most
-from each other first; it takes a fraction of the time, and what more cases would notice counts as
-not noticed.
+What no case runs, and why not, is the table lot_outside.list. `--tests` asks tests of ours about
+the mutants there; what they notice is told apart, not counted as noticed. `--show` prints those of
+the file that were not noticed, as diffs, with the rules that the function names; `--never` the
+functions of which no case runs anything and that have no reason, and lines of the table that are
+about none (exit code 1 if there is one); `--one-sided` the conditions that are always true or
+always false, whatever the case; nothing is asked then. `--least 90`: exit code 1 where the share of
+all mutants is below this, with 95 % certainty. `--within 2`: none is begun after so many minutes.
+`--most 100`: each is asked of so many of the cases that run it, those that differ most from each
+other first; it takes a fraction of the time, and what more cases would notice counts as not
+noticed.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from math import inf
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 import msgspec
 from lot_draw import DRAWN, Site, drawn
-from lot_reach import Mentions, in_order, never_run, noticing_cases, plan_of, rules_in
+from lot_outside import TABLE, Place, entries, reason_of, stale
+from lot_reach import (
+    Mentions,
+    in_order,
+    never_run,
+    noticing_cases,
+    places_never_run,
+    plan_of,
+    rules_in,
+)
 from lot_report import NEVER, SURVIVES, Row, interval, noticed, row_of, shown, tables
+from lot_tests import asked_of, noticed_by, record_of_tests
 from mutant_in_place import check_imported_from
 from mutant_plan import Plan
 from mutant_record import FOLDER, Record, digest, record_of
@@ -40,6 +54,7 @@ from suite_run import Answer, ask
 
 import refkubelet
 from kubelet_conformance.registry import load_cases
+from kubeobjects.structs import replace
 from simclock import RealClock
 
 CLOCK: Final = RealClock()
@@ -82,9 +97,9 @@ def read(file: Path) -> tuple[Head, list[Row]]:
     """A result file; its last line may have been cut off."""
     first, *lines = file.read_bytes().splitlines(keepends=True)
     whole = [line for line in lines if line.endswith(b"\n")]
-    return msgspec.json.decode(first, type=Head), [
-        msgspec.json.decode(line, type=Row) for line in whole
-    ]
+    rows = (msgspec.json.decode(line, type=Row) for line in whole)
+    by_number = {row.number: row for row in rows}  # the last word counts
+    return msgspec.json.decode(first, type=Head), list(by_number.values())
 
 
 def rows_of(
@@ -129,13 +144,36 @@ def _emptied(rows: list[Row]) -> list[Row]:
     return found
 
 
-def show_never(record: Record) -> None:
-    """Print the functions of which no case runs anything, and the conditions that have one value
-    only."""
+async def asked_of_tests(rows: Sequence[Row], record: Record, jobs: int) -> AsyncIterator[Row]:
+    """Those that no case runs, with what our tests say."""
+    tests = record_of_tests(record, jobs)
+    mentions = Mentions(sources(ROOT, [DRAWN]), record.numbers)
+    left = {row.number: row for row in rows if row.told == NEVER and row.test is None}
+    asked = [(n, row.site, asked_of(tests, mentions.of(row.site))) for n, row in left.items()]
+    async for number, test in noticed_by(asked, jobs):
+        yield replace(left[number], test=test)
+
+
+def show_never(record: Record) -> bool:
+    """Print the functions of which no case runs anything and that have no reason, and lines of the
+    table that are about none; whether there is one."""
+    table, texts = entries(TABLE.read_text()), sources(ROOT, [DRAWN])
+    lines = [
+        f"{source.file}:{line}: {name}"
+        for source in texts.values()
+        for line, name in never_run(source, record)
+        if not reason_of(Place(source.file, name), table)
+    ]
+    never = {Place(file, name) for file, name in places_never_run(texts.values(), record)}
+    for entry in stale(table, never):
+        lines.append(f"{TABLE.name}: {entry.file}: {entry.function}: cases run all of it")
+    print("\n".join(lines))
+    return bool(lines)
+
+
+def show_one_sided(record: Record) -> None:
+    """Print the conditions that have one value only, whatever the case."""
     texts = sources(ROOT, [DRAWN])
-    for source in texts.values():
-        for line, name in never_run(source, record):
-            print(f"{source.file}:{line}: {name}")
     for (file, *bounds), value in record.one_sided():
         if file in texts:
             span = Span(*bounds)
@@ -152,6 +190,17 @@ def show(rows: Sequence[Row]) -> None:
             print(shown(row, source.data, rules_in(source, row.site.function)), end="\n\n")
 
 
+async def _with_tests(
+    rows: Sequence[Row], record: Record, jobs: int, target: IO[bytes]
+) -> list[Row]:
+    """The rows with what tests of ours say; each is written down as soon as it is known."""
+    known = {row.number: row for row in rows}
+    async for row in asked_of_tests(rows, record, jobs):
+        target.write(msgspec.json.encode(row) + b"\n")
+        known[row.number] = row
+    return list(known.values())
+
+
 def _options(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="lot_mutants", description=__doc__)
     parser.add_argument("--seed", help="hexadecimal")
@@ -162,6 +211,8 @@ def _options(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="go on with this file")
     parser.add_argument("--show", action="store_true", help="what of the file was not noticed")
     parser.add_argument("--never", action="store_true", help="functions that no case runs")
+    parser.add_argument("--one-sided", action="store_true", help="conditions with one value only")
+    parser.add_argument("--tests", action="store_true", help="ask ours about what no case runs")
     parser.add_argument("--least", type=float, default=0.0, metavar="PERCENT")
     parser.add_argument("--most", type=int, metavar="CASES", help="are asked of a mutant")
     parser.add_argument("--within", type=float, default=inf, metavar="MINUTES")
@@ -175,8 +226,12 @@ def main(words: Sequence[str]) -> int:
         check_imported_from(refkubelet)
         seed = options.seed or last_commit()
         file = options.results or FOLDER / f"{seed}{'-' * bool(options.only)}{options.only}.jsonl"
-        if options.show or options.never:
-            show(read(file)[1]) if options.show else show_never(record_of(CASES_SEED, options.jobs))
+        if options.never:
+            return int(show_never(record_of(CASES_SEED, options.jobs)))
+        if options.one_sided or options.show:
+            show_one_sided(record_of(CASES_SEED, options.jobs)) if options.one_sided else show(
+                read(file)[1]
+            )
             return 0
         head = Head(seed, digest(), options.only)
         rows = rows_in(file, head, options.resume)
@@ -192,7 +247,9 @@ def main(words: Sequence[str]) -> int:
         for row in rows_of(left, record, options.jobs, until_s, options.most):
             target.write(msgspec.json.encode(row) + b"\n")
             rows.append(row)
-    print("\n".join(tables(rows)))
+        if options.tests:
+            rows = asyncio.run(_with_tests(rows, record, options.jobs, target))
+    print("\n".join(tables(rows, entries(TABLE.read_text()))))
     used_s = sum(row.seconds for row in rows)
     took_s = CLOCK.monotonic_s() - began_s
     print(f"seed {seed}: ended after {took_s:.0f} s; mutants took {used_s:.0f} s of processors")

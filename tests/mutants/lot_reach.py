@@ -136,6 +136,22 @@ def _only_looks(expression: str) -> bool:
     return True
 
 
+def places_never_run(texts: Iterable[Source], record: Record) -> Iterator[tuple[str, str]]:
+    """File and name of each function with a statement that no case runs; "": those of modules, on
+    which nothing depends that one runs."""
+    never = record.never()
+
+    def below(file: str, node: ast.AST, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+        for part in ast.iter_child_nodes(node):
+            here = (*names, part.name) if isinstance(part, Function | ast.ClassDef) else names
+            if isinstance(part, ast.stmt) and (file, part.lineno, part.col_offset) in never:
+                yield file, ".".join(names)
+            yield from below(file, part, here)
+
+    for source in texts:
+        yield from below(source.file, source.tree, ())
+
+
 def plan_of(site: Site, record: Record, numbers: Collection[int], asked: Sequence[str]) -> Plan:
     """Ask these cases, in this order, until one notices it."""
     questions = tuple(

@@ -102,12 +102,13 @@ class _Valued(ast.NodeTransformer):
         return ast.fix_missing_locations(ast.copy_location(call, node))
 
 
-def probed(source: Source, first: int, first_value: int) -> ast.Module:
+def probed(source: Source, first: int, first_value: int | None = None) -> ast.Module:
     """The module with a probe before each statement and around each condition; the tree of the
     source is changed. `first`: the number of its first statement, `first_value`: that of the first
-    condition; each of these has two."""
-    nodes = enumerate(_conditions(source.tree, None))
-    _Valued({node: first_value + 2 * place for place, node in nodes}).visit(source.tree)
+    condition, each of which has two; None: conditions have no probes."""
+    if first_value is not None:
+        nodes = enumerate(_conditions(source.tree, None))
+        _Valued({node: first_value + 2 * place for place, node in nodes}).visit(source.tree)
     number = first
     for body in list(_bodies(source.tree, inside=False)):
         before, body[:] = list(body), []

@@ -97,12 +97,12 @@ def test_lists_of_pods_are_made_anew_when_anything_changes() -> None:
         return others
 
     first, second, other = make_pod(), make_pod(), make_pod(name="other")
-    pods.add(first)
+    pods.update(first)
     assert changed()
     pods.update(second)
     assert changed()
     assert pods.pods()[0] is second
-    pods.add(other)
+    pods.update(other)
     assert changed()
     pods.remove(second)
     assert changed()

@@ -11,7 +11,6 @@ Rules: CG-060, CG-064, CG-065. Upstream: kuberuntime_container.go: setActuatedCo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from lightkube.models.core_v1 import ResourceRequirements
 
@@ -19,7 +18,7 @@ from kubeobjects.quantity import parse_nano
 from kubeobjects.resource_names import COMPUTE
 from kubeobjects.structs import replace
 from refkubelet.allocation.resources import PodResources, canonical_resources
-from refkubelet.allocation.state import ACTUATED_FILE, ResourceState
+from refkubelet.allocation.state import ResourceState
 from refkubelet.cri.records import ContainerRecord, RuntimePodStatus
 from refkubelet.kuberuntime.decisions.resize_actions import ComputeAmounts, amounts_of
 from refkubelet.model.objects import Container, Pod
@@ -36,11 +35,6 @@ class ActuatedResources:
         self._state = state
         self._resizes_pods = resizes_pods
         self._adopted: dict[str, dict[str, ComputeAmounts]] = {}
-
-    @classmethod
-    def below(cls, root_dir: Path) -> ActuatedResources:
-        """The resources in the checkpoint below the root directory. Raises `StateFileError`."""
-        return cls(ResourceState(root_dir / ACTUATED_FILE))
 
     def of(self, pod: Pod, status: RuntimePodStatus) -> dict[str, ComputeAmounts]:
         """The actuated resources by container name, of containers that are in the checkpoint or

@@ -267,11 +267,22 @@ def test_a_kubelet_without_a_checkpoint_goes_by_the_last_status_CG_064(tmp_path:
     pod = make_pod(BIG)
     running, now = status(record(pod, "main")), given((150, 300), (96, 192))
     known = make_pod(BIG, status=told)
-    assert ActuatedResources.below(tmp_path).of(known, running) == {"main": BEFORE}
+    assert ActuatedResources(ResourceState(tmp_path / ACTUATED_FILE)).of(known, running) == {
+        "main": BEFORE
+    }
     other = status(record(pod, "main", attempt=1))
-    assert ActuatedResources.below(tmp_path).of(known, other) == {"main": now}
-    assert ActuatedResources.below(tmp_path).of(pod, running) == {"main": now}
-    assert ActuatedResources.below(tmp_path).of(pod, status(record(pod, "main", "exited"))) == {}
+    assert ActuatedResources(ResourceState(tmp_path / ACTUATED_FILE)).of(known, other) == {
+        "main": now
+    }
+    assert ActuatedResources(ResourceState(tmp_path / ACTUATED_FILE)).of(pod, running) == {
+        "main": now
+    }
+    assert (
+        ActuatedResources(ResourceState(tmp_path / ACTUATED_FILE)).of(
+            pod, status(record(pod, "main", "exited"))
+        )
+        == {}
+    )
 
 
 def test_what_containers_were_given_survives_the_kubelet_until_the_pod_is_gone_CG_060(
@@ -281,7 +292,7 @@ def test_what_containers_were_given_survives_the_kubelet_until_the_pod_is_gone_C
     first = ResourceState(tmp_path / ACTUATED_FILE)
     ActuatedResources(first).set(pod, pod.spec.containers[0])
     first.save()
-    later = ActuatedResources.below(tmp_path)
+    later = ActuatedResources(ResourceState(tmp_path / ACTUATED_FILE))
     big = make_pod(BIG)
     assert later.of(big, status()) == {"main": BEFORE}
     later.forget_unless(lambda pod_uid: pod_uid == uid(pod))

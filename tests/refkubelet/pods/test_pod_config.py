@@ -109,7 +109,7 @@ def test_mirrors_are_no_pods_of_the_node_MIRR_020() -> None:
     pods = PodManager()
     static, mirror = pod("s", "web", source="file"), pod("m", "web", source="api", mirror="x")
     for each in (static, mirror, pod("r", "plain", source="api")):
-        pods.add(each)
+        pods.update(each)
     assert [p.metadata.uid for p in pods.pods() if p.metadata] == ["s", "r"]
     assert len(pods.pods_and_mirrors()) == 3
     assert pods.get("m") is None
@@ -122,8 +122,8 @@ def test_mirrors_are_no_pods_of_the_node_MIRR_020() -> None:
 def test_a_mirror_without_its_pod_is_an_orphan_MIRR_031_MIRR_033() -> None:
     pods = PodManager()
     static, mirror = pod("s", "web", source="file"), pod("m", "web", source="api", mirror="x")
-    pods.add(static)
-    pods.add(mirror)
+    pods.update(static)
+    pods.update(mirror)
     pods.remove(static)
     assert pods.orphan_mirrors() == (mirror,)
     assert pods.translate_uid("m") == "s"  # its last status still goes to the mirror (golden s20)
@@ -135,8 +135,8 @@ def test_a_mirror_without_its_pod_is_an_orphan_MIRR_031_MIRR_033() -> None:
 def test_removing_an_edited_pod_leaves_the_name_to_its_successor_SRC_067() -> None:
     pods = PodManager()
     old, new = pod("1", "web", source="file"), pod("2", "web", source="file")
-    pods.add(old)
-    pods.add(new)
+    pods.update(old)
+    pods.update(new)
     pods.remove(old)
     assert pods.static_of(pod("m", "web", source="api", mirror="x")) is new
 

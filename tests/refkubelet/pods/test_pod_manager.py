@@ -16,7 +16,7 @@ ORDINARY = make_pod(name="b", uid="b")
 def manager(*pods: object) -> PodManager:
     made = PodManager()
     for pod in pods:
-        made.add(pod)  # type: ignore[arg-type]
+        made.update(pod)  # type: ignore[arg-type]
     return made
 
 

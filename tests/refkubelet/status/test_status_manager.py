@@ -302,7 +302,7 @@ async def test_a_failed_delete_is_tried_again_by_the_full_pass_STAT_030() -> Non
 async def test_a_static_pod_writes_to_its_mirror_once_there_is_one_STAT_025() -> None:
     async with running_manager() as w:
         static = make_pod(uid="static", static=True, meta={"annotations": {CONFIG_HASH: "static"}})
-        w.pods.add(static)
+        w.pods.update(static)
         w.manager.set_pod_status(static, running())
         await w.settle(11)
         assert w.verbs() == []

@@ -29,6 +29,21 @@ REFUSED: dict[str, dict[str, Any]] = {
     f"eviction percentage threshold {DISK} must be >= 0%: -5%": {"evictionHard": {DISK: "-5%"}},
     f"eviction percentage threshold {DISK} must be <= 100%: 110%": {"evictionHard": {DISK: "110%"}},
     f"eviction threshold {MEMORY} must be positive: 0": {"evictionHard": {MEMORY: "0"}},
+    "unable to parse quantity's suffix": {"evictionHard": {MEMORY: "1K"}},
+    "unable to parse numeric part of quantity": {"evictionHard": {MEMORY: "Ei"}},
+    "quantities must match the regular expression": {"evictionHard": {MEMORY: "some"}},
+    'strconv.ParseFloat: parsing "ten": invalid syntax': {"evictionHard": {DISK: "ten%"}},
+    **{
+        f"time: {words} {text!r}".replace("'", '"'): {
+            "evictionSoft": {MEMORY: "1Mi"},
+            "evictionSoftGracePeriod": {MEMORY: text},
+        }
+        for text, words in {"30": "missing unit in duration", "-": "invalid duration"}.items()
+    },
+    'time: unknown unit "d" in duration "1h1d"': {
+        "evictionSoft": {MEMORY: "1Mi"},
+        "evictionSoftGracePeriod": {MEMORY: "1h1d"},
+    },
     f"grace period must be specified for the soft eviction threshold {MEMORY}": {
         "evictionSoft": {MEMORY: "1Mi"}
     },

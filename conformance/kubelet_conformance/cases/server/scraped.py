@@ -21,11 +21,11 @@ class Scraped(Struct, frozen=True):
     samples: dict[tuple[str, Labels], float]
     types: dict[str, str]
 
-    def get(self, name: str, **labels: str) -> float | None:
+    def get(self, name: str, /, **labels: str) -> float | None:
         """The sample with exactly these labels; None: there is none."""
         return self.samples.get((name, frozenset(labels.items())))
 
-    def count(self, name: str, **labels: str) -> float:
+    def count(self, name: str, /, **labels: str) -> float:
         """A counter's sample; 0 while there is none."""
         return self.get(name, **labels) or 0.0
 
@@ -53,20 +53,20 @@ async def metrics(node: Node) -> Scraped:
     return scraped((await node.kubelet.get("/metrics")).text)
 
 
-def expect_metric(node: Node, page: Scraped, wanted: float, name: str, **labels: str) -> None:
+def expect_metric(node: Node, page: Scraped, wanted: float, name: str, /, **labels: str) -> None:
     """Expect this value of a sample; one that is not there is None."""
     expect_equal(node, page.get(name, **labels), wanted, f"{name} {labels or ''}".strip())
 
 
 def expect_grown(
-    node: Node, before: Scraped, after: Scraped, by: float, name: str, **labels: Any
+    node: Node, before: Scraped, after: Scraped, by: float, name: str, /, **labels: Any
 ) -> None:
     """Expect that a counter has grown by so much."""
     grown = after.count(name, **labels) - before.count(name, **labels)
     expect_equal(node, grown, by, f"growth of {name} {labels or ''}".strip())
 
 
-def expect_at_least(node: Node, page: Scraped, wanted: float, name: str, **labels: str) -> None:
+def expect_at_least(node: Node, page: Scraped, wanted: float, name: str, /, **labels: str) -> None:
     """Expect a sample of at least this value."""
     value = page.count(name, **labels)
     expect(node, value >= wanted, f"{name} {labels or ''}, at least {wanted:g}".strip(), value)

@@ -21,8 +21,7 @@ Json = dict[str, Any]
 POINTERS: Final = frozenset(
     (
         *("enabled", "mergeDefaultEvictionSettings", "enableSystemLogQuery", "seccompDefault"),
-        "resolvConf",
-        "verbosity",
+        *("resolvConf", "verbosity", "numaNode", "priority", "shutdownGracePeriodSeconds"),
     )
 )
 """What is shown even when it is off or empty."""

@@ -14,10 +14,10 @@ from kubeobjects.golang.duration import format_duration
 from refkubelet.config.schema.image_policies import (
     NEVER_VERIFY_ALLOWLISTED,
     NEVER_VERIFY_PRELOADED,
-    POLICIES,
     is_allowlist_entry,
 )
 from refkubelet.config.schema.kubelet_config import KubeletConfiguration, UserNamespaces
+from refkubelet.config.validation.words import word_problems
 from refkubelet.cri.records import IDS_PER_POD
 from refkubelet.model.cgroups.names import words_of
 
@@ -28,6 +28,8 @@ _NEGATIVE: Final = "must not be a negative number"
 _PORTS: Final = "must be between 1 and 65535, inclusive"
 _PERCENT: Final = "must be between 0 and 100, inclusive"
 _NO_TIME: Final = "must be greater than 0"
+_NO_PAST: Final = "must not be negative"
+_BITS: Final = "must be between 0 and 31, inclusive"
 
 _BOUNDS: Final[tuple[tuple[str, float, float, str], ...]] = (
     ("port (--port)", 1, 65535, _PORTS),
@@ -36,9 +38,6 @@ _BOUNDS: Final[tuple[tuple[str, float, float, str], ...]] = (
     ("nodeStatusMaxImages (--node-status-max-images)", -1, inf, "must be -1 or greater"),
     ("imageGCLowThresholdPercent (--image-gc-low-threshold)", 0, 100, _PERCENT),
     ("imageGCHighThresholdPercent (--image-gc-high-threshold)", 0, 100, _PERCENT),
-    ("containerLogMaxFiles", 2, inf, "must be greater than 1"),  # GC-201
-    ("containerLogMaxWorkers", 1, inf, "must be greater than 0"),
-    ("containerLogMonitorInterval", 3, inf, "must be at least 3s"),
     (
         *("cpuCFSQuotaPeriod (--cpu-cfs-quota-period)", 0.001, 1),
         "must be between 1ms and 1sec, inclusive",
@@ -60,18 +59,18 @@ _BOUNDS: Final[tuple[tuple[str, float, float, str], ...]] = (
     ("nodeStatusReportFrequency", _NS, inf, _NO_TIME),
     ("runtimeRequestTimeout", _NS, inf, _NO_TIME),
     ("evictionPressureTransitionPeriod", _NS, inf, _NO_TIME),
-    ("imageMinimumGCAge", _NS, inf, _NO_TIME),
+    ("imageMinimumGCAge", 0, inf, _NO_PAST),
+    ("imageMaximumGCAge", 0, inf, _NO_PAST),
+    ("iptablesDropBit (--iptables-drop-bit)", 0, 31, _BITS),
+    ("iptablesMasqueradeBit (--iptables-masquerade-bit)", 0, 31, _BITS),
 )
 """What a field is called, the least and the most that it may be, in numbers or seconds, and the
 complaint behind its name and value."""
 _WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "cgroupDriver": ("cgroupfs", "systemd"),
-    "hairpinMode": ("hairpin-veth", "promiscuous-bridge", "none"),
     "configMapAndSecretChangeDetectionStrategy": ("Get", "Cache", "Watch"),
-    "topologyManagerPolicy": ("none", "best-effort", "restricted", "single-numa-node"),
-    "topologyManagerScope": ("container", "pod"),
 }
-"""The words that a field may hold."""
+"""The words that a field may hold; upstream finds out later."""
 _FIELDS: Final = dict(
     zip(
         KubeletConfiguration.__struct_encode_fields__,
@@ -94,6 +93,7 @@ def field_problems(config: KubeletConfiguration) -> Iterator[str]:
         value = getattr(config, _FIELDS[wire])
         if value not in words:
             yield f"{wire} {value!r} must be one of {', '.join(words)}"
+    yield from word_problems(config)
     yield from _user_ids(config.user_namespaces)
     yield from _image_collection(config)
     yield from _pull_problems(config)
@@ -102,12 +102,13 @@ def field_problems(config: KubeletConfiguration) -> Iterator[str]:
 
 
 def _user_ids(namespaces: UserNamespaces | None) -> Iterator[str]:
+    """The first of them, as upstream tells no more than one."""
     ids = namespaces.ids_per_pod if namespaces else IDS_PER_POD
     if ids < IDS_PER_POD:
         yield f"userNamespaces.idsPerPod must not be less than {IDS_PER_POD}"
-    if ids % IDS_PER_POD:
+    elif ids % IDS_PER_POD:
         yield f"userNamespaces.idsPerPod must be a multiple of {IDS_PER_POD}"
-    if ids >= 1 << 32:
+    elif ids >= 1 << 32:
         yield f"userNamespaces.idsPerPod must not be more than {(1 << 32) - 1}"
 
 
@@ -118,7 +119,7 @@ def _image_collection(c: KubeletConfiguration) -> Iterator[str]:
             f"imageGCLowThresholdPercent (--image-gc-low-threshold) {low} must be less than "
             f"imageGCHighThresholdPercent (--image-gc-high-threshold) {high}"
         )
-    if c.image_maximum_gc_age_s and c.image_maximum_gc_age_s <= c.image_minimum_gc_age_s:
+    if c.image_maximum_gc_age_s > 0 and c.image_maximum_gc_age_s <= c.image_minimum_gc_age_s:
         yield (
             f"imageMaximumGCAge {format_duration(c.image_maximum_gc_age_s)} must be greater than "
             f"imageMinimumGCAge {format_duration(c.image_minimum_gc_age_s)}"
@@ -128,14 +129,8 @@ def _image_collection(c: KubeletConfiguration) -> Iterator[str]:
 def _pull_problems(c: KubeletConfiguration) -> Iterator[str]:
     if c.serialize_image_pulls and (c.max_parallel_image_pulls or 1) > 1:
         yield (
-            f"maxParallelImagePulls {c.max_parallel_image_pulls} "
-            "cannot be larger than 1 unless SerializeImagePulls is set to false"
-        )
-    policy = c.image_pull_credentials_verification_policy
-    if policy not in POLICIES:  # BACK-210
-        yield (
-            f'option "{policy}" specified for imagePullCredentialsVerificationPolicy. Valid '
-            f"options are {', '.join(POLICIES[:-1])} or {POLICIES[-1]}"
+            "maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls "
+            "(--serialize-image-pulls) is set to false"
         )
 
 
@@ -150,8 +145,8 @@ def _allowlist_problems(c: KubeletConfiguration) -> Iterator[str]:
         )
     if allowlist and policy != NEVER_VERIFY_ALLOWLISTED:
         yield (
-            "can't set preloadedImagesVerificationAllowlist if "
-            f"imagePullCredentialsVerificationPolicy is not {NEVER_VERIFY_ALLOWLISTED}"
+            "can't set `preloadedImagesVerificationAllowlist` if "
+            f'`imagePullCredentialsVertificationPolicy` is not "{NEVER_VERIFY_ALLOWLISTED}"'
         )
     if wrong := [entry for entry in allowlist if not is_allowlist_entry(entry)]:
         yield (
@@ -161,6 +156,15 @@ def _allowlist_problems(c: KubeletConfiguration) -> Iterator[str]:
 
 
 def _others(c: KubeletConfiguration) -> Iterator[str]:
+    if c.container_log_max_workers < 1:
+        yield "containerLogMaxWorkers must be greater than or equal to 1"
+    if c.container_log_monitor_interval_s < 3:
+        yield (
+            "containerLogMonitorInterval must be a positive time duration greater than or equal "
+            "to 3s"
+        )
+    if c.container_log_max_files < 2:  # GC-201
+        yield "containerLogMaxFiles must be greater than 1"
     if c.node_lease_duration_seconds <= 0:
         yield "nodeLeaseDurationSeconds must be greater than 0"
     if c.enable_system_log_query and not c.enable_system_log_handler:

@@ -32,7 +32,8 @@ def validate(config: KubeletConfiguration) -> list[str]:
         resource_problems,
         _addresses,
     )
-    problems = [PREFIX + problem for check in checks for problem in check(config)]
+    found = dict.fromkeys(problem for check in checks for problem in check(config))
+    problems = [PREFIX + problem for problem in found]  # each is told once
     if config.sync_frequency_s <= 0:
         problems.append(f"invalid sync frequency {format_duration(config.sync_frequency_s)}")
     problems.extend(logging_problems(config))

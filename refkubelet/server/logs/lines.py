@@ -120,6 +120,8 @@ class LogFilter:
         self._stream = stream
         self._parse: Parse | None = None
         self._line_begins = True
+        self.was_line = False
+        """Whether what was taken last is a line of a log; those alone count as shown."""
         self._goes_on = self._is_part = False  # of a line that comes in parts
 
     @property
@@ -157,9 +159,11 @@ class LogFilter:
         if self._parse is None:
             self._parse = parser_of(raw)
         try:
-            return self._parse(raw)
+            line = self._parse(raw)
         except ValueError:
-            return None
+            line = None
+        self.was_line = line is not None
+        return line
 
     def _wants(self, line: LogLine) -> bool:
         if self._since_ns is not None and line.time_ns < self._since_ns:

@@ -92,11 +92,13 @@ class LogReader:
         """What is shown of a line, or of a part of one."""
         if self._over:
             return b""
-        if self._left is not None and piece.ends:
-            self._left -= 1
         if not piece.begins:
-            return self._shown.go_on(piece.data)
-        return self._shown.take(piece.data) if piece.ends else self._shown.begin(piece.data)
+            shown = self._shown.go_on(piece.data)
+        else:
+            shown = self._shown.take(piece.data) if piece.ends else self._shown.begin(piece.data)
+        if self._left is not None and piece.ends and self._shown.was_line:
+            self._left -= 1
+        return shown
 
     def _last(self) -> bytes:
         """What is shown of a last line without an end."""

@@ -52,11 +52,12 @@ def test_the_defaults_are_valid_CFG_005() -> None:
         ("image_gc_high_threshold_percent", (100,), (101,),
          "imageGCHighThresholdPercent (--image-gc-high-threshold) {} "
          "must be between 0 and 100, inclusive"),
-        ("container_log_max_files", (2,), (1,), "containerLogMaxFiles {} must be greater than 1"),
+        ("container_log_max_files", (2,), (1,), "containerLogMaxFiles must be greater than 1"),
         ("container_log_max_workers", (1,), (0,),
-         "containerLogMaxWorkers {} must be greater than 0"),
+         "containerLogMaxWorkers must be greater than or equal to 1"),
         ("container_log_monitor_interval_s", (3.0,), (2,),
-         "containerLogMonitorInterval {}s must be at least 3s"),
+         "containerLogMonitorInterval must be a positive time duration "
+         "greater than or equal to 3s"),
         ("cpu_cfs_quota_period_s", (0.001, 1.0), (2,),
          "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {}s must be between 1ms and 1sec, inclusive"),
         ("oom_score_adj", (-1000, 1000), (-1001, 1001),
@@ -89,20 +90,23 @@ def test_the_defaults_are_valid_CFG_005() -> None:
                 ("node_status_report_frequency_s", "nodeStatusReportFrequency"),
                 ("runtime_request_timeout_s", "runtimeRequestTimeout"),
                 ("eviction_pressure_transition_period_s", "evictionPressureTransitionPeriod"),
-                ("image_minimum_gc_age_s", "imageMinimumGCAge"),
             )
         ),
+        ("image_minimum_gc_age_s", (0,), (-1,), "imageMinimumGCAge {}s must not be negative"),
+        ("image_maximum_gc_age_s", (0,), (-1,), "imageMaximumGCAge {}s must not be negative"),
         ("cgroup_driver", ("cgroupfs", "systemd"), ("x",),
          "cgroupDriver '{}' must be one of cgroupfs, systemd"),
         ("hairpin_mode", ("hairpin-veth", "promiscuous-bridge", "none"), ("x",),
-         "hairpinMode '{}' must be one of hairpin-veth, promiscuous-bridge, none"),
+         'option "{}" specified for hairpinMode (--hairpin-mode). Valid options are "none", '
+         '"hairpin-veth" or "promiscuous-bridge"'),
         ("config_map_and_secret_change_detection_strategy", ("Get", "Cache", "Watch"), ("x",),
          "configMapAndSecretChangeDetectionStrategy '{}' must be one of Get, Cache, Watch"),
         ("topology_manager_policy", ("none", "best-effort", "restricted", "single-numa-node"),
-         ("x",), "topologyManagerPolicy '{}' must be one of none, best-effort, restricted, "
-         "single-numa-node"),
+         ("x",), 'topologyManagerPolicy (--topology-manager-policy) "{}" must be one of: ["none" '
+         '"best-effort" "restricted" "single-numa-node"]'),
         ("topology_manager_scope", ("container", "pod"), ("x",),
-         "topologyManagerScope '{}' must be one of container, pod"),
+         'topologyManagerScope (--topology-manager-scope) "{}" must be one of: '
+         '"container", or "pod"'),
         ("address", ("10.0.0.1", "::"), ("localhost",), "address '{}' is not an IP address"),
         ("healthz_bind_address", ("10.0.0.1", "::"), ("",),
          "healthzBindAddress '{}' is not an IP address"),

@@ -236,7 +236,7 @@ def test_a_missing_file_is_one_line() -> None:
             "imageGCLowThresholdPercent (--image-gc-low-threshold) 80 must be less than "
             "imageGCHighThresholdPercent (--image-gc-high-threshold) 80",
         ),
-        ("containerLogMaxFiles: 1", "containerLogMaxFiles 1 must be greater than 1"),
+        ("containerLogMaxFiles: 1", "containerLogMaxFiles must be greater than 1"),
         (
             "cgroupsPerQOS: false",
             'cgroupsPerQOS (--cgroups-per-qos) must be set to true when "pods" contained in '
@@ -245,19 +245,19 @@ def test_a_missing_file_is_one_line() -> None:
         ("cgroupDriver: cgroup", "cgroupDriver 'cgroup' must be one of cgroupfs, systemd"),
         (
             "maxParallelImagePulls: 2\nserializeImagePulls: true",
-            "maxParallelImagePulls 2 cannot be larger than 1 unless SerializeImagePulls is set to "
-            "false",
+            "maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls "
+            "(--serialize-image-pulls) is set to false",
         ),
         (
             "imagePullCredentialsVerificationPolicy: Sometimes",
             'option "Sometimes" specified for imagePullCredentialsVerificationPolicy. Valid '
-            "options are NeverVerify, NeverVerifyPreloadedImages, NeverVerifyAllowlistedImages or "
-            "AlwaysVerify",
+            'options are "NeverVerify", "NeverVerifyPreloadedImages", '
+            '"NeverVerifyAllowlistedImages" or "AlwaysVerify"',
         ),
         (
             "preloadedImagesVerificationAllowlist: [reg.io/app]",
-            "can't set preloadedImagesVerificationAllowlist if "
-            "imagePullCredentialsVerificationPolicy is not NeverVerifyAllowlistedImages",
+            "can't set `preloadedImagesVerificationAllowlist` if "
+            '`imagePullCredentialsVertificationPolicy` is not "NeverVerifyAllowlistedImages"',
         ),
         (
             "imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\n"

@@ -378,7 +378,7 @@ def test_named_cpus_replace_what_is_said_of_cpu_CG_081() -> None:
         ),
         (
             {"topologyManagerPolicy": "all"},
-            "topologyManagerPolicy 'all' must be one of",
+            'topologyManagerPolicy (--topology-manager-policy) "all" must be one of: ["none" ',
         ),
     ],
 )

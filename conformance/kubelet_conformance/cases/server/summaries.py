@@ -124,3 +124,28 @@ async def a_summary_that_cannot_be_made_is_an_error(node: Node) -> None:
         page = await scraped()
     expect_equal(node, page, (200, [1.0], False), "/metrics/resource that failed")
     expect_equal(node, await scraped(), (200, [0.0], True), "/metrics/resource afterwards")
+
+
+@conformance(
+    id="server-summary-short-whole", rules=["SRV-030.2"], needs=[STATUS], since="1.36", alone=True
+)
+async def the_short_summary_has_these_parts_and_no_other(node: Node) -> None:
+    """The short summary has of node, pods and containers names, start, processors, memory and swap,
+    and nothing else but the containers of the system; processors in use are among it."""
+    await node.apply_static(pod("web", container("main"), container("side")))
+    await node.wait_running("web", "main")
+    await node.wait_running("web", "side")
+    await node.kubelet.summary()
+    await node.run_for(limits.EVICTION_CYCLE_S)
+    short = (await node.kubelet.get(f"{SUMMARY}?only_cpu_and_memory=true")).json()
+    parts = {"startTime", "cpu", "memory", "swap"}
+    web = short["pods"][0]
+    for what, some, names in (
+        ("summary", short, {"node", "pods"}),
+        ("node", short["node"], {"nodeName", *parts}),
+        ("pod", web, {"podRef", "containers", *parts}),
+        ("container", web["containers"][0], {"name", *parts}),
+    ):
+        expect_equal(node, set(some) - {"systemContainers"}, names, f"parts of the short {what}")
+    rates = [each["cpu"].get("usageNanoCores") is not None for each in (web, short["node"])]
+    expect_equal(node, rates, [True, True], "whether processors in use are told")

@@ -13,6 +13,11 @@ from kubelet_conformance.known_bugs import KnownBug
 from kubelet_conformance.registry import Feature, conformance
 
 MIGRATED: Final = "storage.alpha.kubernetes.io/migrated-plugins"
+MIGRATED_PLUGINS: Final = (
+    *("kubernetes.io/aws-ebs", "kubernetes.io/azure-disk", "kubernetes.io/azure-file"),
+    *("kubernetes.io/cinder", "kubernetes.io/gce-pd", "kubernetes.io/portworx-volume"),
+    "kubernetes.io/vsphere-volume",
+)
 OWN_NODE_S: Final = 24.0 + limits.START_S
 """Until a kubelet that found no Node, or no API server, has made its CSINode."""
 
@@ -35,7 +40,8 @@ def owner(csi_node: dict[str, Any]) -> str:
 
 @conformance(id="csi-node-object", rules=["NODE-216.5"], needs=[Feature.API], alone=True)
 async def a_node_has_a_csi_node(node: Node) -> None:
-    """A node without drivers has a CSINode, which its Node owns."""
+    """A node without drivers has a CSINode, which its Node owns, and which names the plug-ins whose
+    volumes are those of CSI drivers."""
     csi = await wait_csi_node(node)
     owner = {
         "apiVersion": "v1",
@@ -44,10 +50,10 @@ async def a_node_has_a_csi_node(node: Node) -> None:
         "uid": node.api.node_uid(),
     }
     expect_equal(node, csi["metadata"]["ownerReferences"], [owner], "owners of the CSINode")
-    expect(
-        node, csi["metadata"].get("annotations", {}).get(MIGRATED), f"annotation {MIGRATED}", csi
-    )
-    expect_equal(node, csi["spec"]["drivers"] or [], [], "drivers")
+    told = csi["metadata"].get("annotations", {}).get(MIGRATED, "").split(",")
+    expect_equal(node, sorted(told), list(MIGRATED_PLUGINS), f"annotation {MIGRATED}")
+    expect_equal(node, csi["metadata"]["name"], node.name, "name of the CSINode")
+    expect_equal(node, csi["spec"], {"drivers": None}, "the whole spec of the CSINode")
 
 
 @conformance(

@@ -1,5 +1,5 @@
-"""More configurations that a kubelet does not start with: times of shutdowns, reservations, policies
-of images, IDs of users, and what was removed (CFG-005)."""
+"""More configurations that a kubelet does not start with: times of shutdowns, reservations,
+policies of images, IDs of users, and what was removed (CFG-005)."""
 
 import re
 from typing import Any

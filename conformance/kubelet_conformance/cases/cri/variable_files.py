@@ -2,7 +2,9 @@
 
 from typing import Any, Final
 
-from kubelet_conformance.cases.cri.variables import seen_by, variable, waiting
+from kubelet_conformance.cases.cri.common import waiting
+from kubelet_conformance.cases.cri.variables import seen_by
+from kubelet_conformance.cases.lifecycle.starting.environment import variable
 from kubelet_conformance.harness import limits
 from kubelet_conformance.harness.expect import expect, expect_equal
 from kubelet_conformance.harness.manifests import container, pod

@@ -84,8 +84,12 @@ CERTIFICATE = {
 }  # fmt: skip
 BUNDLE = {"clusterTrustBundle": {"name": "b", "path": "ca"}}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-DISK = {"targetPortal": "192.0.2.1:3260", "iqn": "iqn.2001-04.com.example:disk", "lun": 0}
-NFS = {"server": "192.0.2.1", "path": "/"}
+DISK: dict[str, Any] = {
+    "targetPortal": "192.0.2.1:3260",
+    "iqn": "iqn.2001-04.com.example:disk",
+    "lun": 0,
+}
+NFS: dict[str, Any] = {"server": "192.0.2.1", "path": "/"}
 OF_VOLUMES: dict[str, dict[str, Any]] = {
     "secret-files": {"secret": {"secretName": "s"}},
     "projected-secret": {"projected": {"sources": [{"secret": {"name": "s"}}]}},
@@ -132,7 +136,11 @@ async def a_static_pod_may_not_use_api_objects(node: Node) -> None:
     await node.apply_static(pod("web", imagePullSecrets=[{"name": ""}]))
     items = [{"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}]
     own = {"projected": {"sources": [{"downwardAPI": {"items": items}}]}}
-    allowed = {"own-name": own, "disk": {"iscsi": DISK}, "share": {"nfs": NFS}}
+    allowed: dict[str, dict[str, Any]] = {
+        "own-name": own,
+        "disk": {"iscsi": DISK},
+        "share": {"nfs": NFS},
+    }
     for name, source in allowed.items():
         await node.apply_static(pod(name, volumes=[{"name": "v", **source}]))
     await node.wait_running("web")

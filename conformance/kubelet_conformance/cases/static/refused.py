@@ -114,7 +114,8 @@ OF_THE_POD: dict[str, dict[str, Any]] = {
     "bundle": {"volumes": [{"name": "v", "projected": {"sources": [BUNDLE]}}]},
     "csi": {"volumes": [{"name": "v", "csi": {"driver": "d.example.com"}}]},
     "claimed": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "one"}]},
-} | {name: {"volumes": [{"name": "v", **source}]} for name, source in OF_VOLUMES.items()}
+    **{name: {"volumes": [{"name": "v", **source}]} for name, source in OF_VOLUMES.items()},
+}
 
 
 @conformance(

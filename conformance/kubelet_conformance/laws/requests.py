@@ -37,6 +37,8 @@ MAY: Final[Mapping[str, re.Pattern[str]]] = {
 """What a kubelet asks an API server to do, by HTTP method."""
 BAD: Final = (400, 405, 406, 411, 413, 415, 422)
 """Statuses with which a server refuses what is wrong in itself."""
+MEANWHILE_S: Final = 1.0
+"""So long a write may be under way, after the kubelet has read what it writes to."""
 
 
 @law("STAT-030.1", "STAT-022.2")
@@ -65,11 +67,18 @@ def _is_mirror(pod: Any) -> bool:
 
 @law("STAT-022.3")
 def nothing_refused(seen: Seen) -> Iterator[str]:
-    """No request is refused as wrong in itself, unless the case has the server do so."""
+    """No request is refused as wrong in itself, unless the case has the server do so, or the pod
+    was replaced by another of its name meanwhile."""
     if seen.history.did("server"):
         return
+    every = (*seen.history.requests, *seen.history.by_users)
+    deleted = [(one.path, one.started_s) for one in every if one.method == "DELETE"]
     for one in seen.history.requests:
-        if one.status in BAD:
+        pod = one.path.removesuffix("/status")
+        replaced = any(
+            path == pod and 0 <= one.started_s - at_s <= MEANWHILE_S for path, at_s in deleted
+        )
+        if one.status in BAD and not replaced:
             at = seen.history.since(one.started_s)
             yield f"{one.method} {one.path} at {at} is refused with {one.status}"
 

@@ -271,9 +271,9 @@ def test_laws_of_requests() -> None:
         "only-what-it-may"
     }
     assert broken(requests=[request("PUT", WEB)]) == {"only-what-it-may"}
-    assert broken(requests=[request("PATCH", f"{WEB}/status", {"status": {}}, 422)]) == {
-        "nothing-refused"
-    }
+    refused = request("PATCH", f"{WEB}/status", {"status": {}}, 422)
+    assert broken(requests=[refused]) == {"nothing-refused"}
+    assert broken(requests=[request("DELETE", WEB, right), refused]) == set()
     write = request("PATCH", f"{WEB}/status", {"status": {"phase": "Running"}})
     assert broken(requests=[write]) == set()
     assert broken(requests=[write, write]) == {"no-equal-writes"}

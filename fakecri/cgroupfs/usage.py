@@ -16,7 +16,7 @@ from fakecri.cgroupfs.interface import pressure
 from fakecri.cgroupfs.interface.open_file import Descriptors
 from fakecri.cgroupfs.interface.tree import Cgroup, Hierarchy, InterfaceFile
 from fakecri.cgroupfs.interface.values import named, refuse, require_amounts
-from kubeobjects.arguments import arguments_told
+from kubeobjects.arguments import arguments_told, called_often
 
 _DEVICE: Final = re.compile(r"\d+:\d+")
 
@@ -46,6 +46,7 @@ class UsedPlace(Generic[F]):
 
     __slots__ = ("fs", "parts")
 
+    @called_often
     def __init__(self, fs: F, parts: tuple[str, ...]) -> None:
         """`parts`: the names from the root on."""
         self.fs = fs

@@ -107,7 +107,17 @@ def type_of(shape: type[Struct]) -> inspect.StructType:
     return kind
 
 
-def extra_of(kind: inspect.Type) -> Mapping[str, Any]:
+def fields_of(kind: inspect.StructType) -> Mapping[str, inspect.Field]:
+    """The fields of a struct by their names in a text."""
+    return _fields(kind.cls)
+
+
+@cache
+def _fields(shape: type) -> Mapping[str, inspect.Field]:
+    return {field.encode_name: field for field in type_of(shape).fields}
+
+
+def extra_of(kind: inspect.Type | None) -> Mapping[str, Any]:
     """The `extra` of a field's type."""
     return (kind.extra or {}) if isinstance(kind, inspect.Metadata) else {}
 
@@ -221,7 +231,7 @@ class _Reader:
         return _WRONG if _WRONG in found or _WRONG in found.values() else found
 
     def _struct(self, value: Value, kind: inspect.StructType) -> Any:
-        fields = {field.encode_name: field for field in kind.fields}
+        fields = fields_of(kind)
         found: dict[str, Any] = {}
         places: dict[str, Value] = {}
         wrong = False

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec import inspect
 
-from kubeobjects.strict.reader import extra_of
+from kubeobjects.strict.reader import extra_of, fields_of
 from refkubelet.config.schema.errors import ConfigErrors
 
 SUFFIX: Final = ".conf"
@@ -51,11 +51,12 @@ def with_absolute_paths(
     shape: inspect.StructType, value: Mapping[str, Any], directory: Path
 ) -> dict[str, Any]:
     """A file's mapping with its relative paths resolved against `directory` (CFG-002)."""
+    fields = fields_of(shape)
     found = dict(value)
-    for field in shape.fields:
-        item = found.get(field.encode_name)
-        if "path" in extra_of(field.type) and isinstance(item, str) and item:
-            found[field.encode_name] = str(directory / item)
-        elif isinstance(field.type, inspect.StructType) and isinstance(item, dict):
-            found[field.encode_name] = with_absolute_paths(field.type, item, directory)
+    for name, item in value.items():
+        kind = fields[name].type if name in fields else None
+        if isinstance(item, str) and item and "path" in extra_of(kind):
+            found[name] = str(directory / item)
+        elif isinstance(kind, inspect.StructType) and isinstance(item, dict):
+            found[name] = with_absolute_paths(kind, item, directory)
     return found

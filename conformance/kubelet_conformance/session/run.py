@@ -12,6 +12,7 @@ import pytest
 from kubelet_conformance.ci.plugin import CiPlugin
 from kubelet_conformance.harness.runs.case_run import REAL_CLOCK, Result, not_to_run
 from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.garbage import collect_young
 from kubelet_conformance.harness.runs.virtual import run_virtual_case
 from kubelet_conformance.registry import Case, Selection
 from kubelet_conformance.results_file import ResultsWriter
@@ -43,7 +44,11 @@ class Run:
     def run(self, case: Case, choice: Choice) -> Result:
         """Run a virtual case now, unless it is disabled or lacks a feature."""
         unrun = not_to_run(case, choice, self.selection.disabled)
-        return unrun or run_virtual_case(case, choice)
+        if unrun is not None:
+            return unrun
+        result = run_virtual_case(case, choice)
+        collect_young()
+        return result
 
     def add(self, result: Result) -> None:
         """Keep the result for the summary, and write it into the result file."""

@@ -30,7 +30,8 @@ class OwnLog(logging.Handler):
         if self._level_before is None:
             self._level_before = PRODUCT.level
             self.setLevel(level)
-            PRODUCT.setLevel(min(level, PRODUCT.getEffectiveLevel()))
+            if level < PRODUCT.getEffectiveLevel():  # every change costs all loggers their caches
+                PRODUCT.setLevel(level)
             PRODUCT.addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -45,5 +46,6 @@ class OwnLog(logging.Handler):
         """Keep no more; a second call does nothing."""
         if self._level_before is not None:
             PRODUCT.removeHandler(self)
-            PRODUCT.setLevel(self._level_before)
+            if PRODUCT.level != self._level_before:
+                PRODUCT.setLevel(self._level_before)
             self._level_before = None

@@ -19,7 +19,7 @@ from typing import Any
 
 from kubelet_conformance.harness.runs.case_run import Outcome, Result
 from kubelet_conformance.harness.runs.choice import Choice
-from kubelet_conformance.harness.runs.garbage import collect_less
+from kubelet_conformance.harness.runs.garbage import collect_less, collect_young
 from kubelet_conformance.registry import Case
 from kubeobjects.structs import replace
 
@@ -119,5 +119,6 @@ def _run_next(
                 results.send((before + place, replace(result, case=None)))  # type: ignore[arg-type]  # is code
 
             run(groups[number], ended)
+            collect_young()
     except (BrokenPipeError, KeyboardInterrupt, asyncio.CancelledError):
         return

@@ -242,7 +242,7 @@ def main(words: Sequence[str]) -> int:
     sites = enumerate(drawn(ROOT, seed, options.count, options.only), 1)
     left = [(number, site) for number, site in sites if number not in known]
     record = record_of(CASES_SEED, options.jobs)
-    until_s = began_s + 60 * options.within
+    until_s = CLOCK.monotonic_s() + 60 * options.within
     with file.open("ab", buffering=0) as target:
         for row in rows_of(left, record, options.jobs, until_s, options.most):
             target.write(msgspec.json.encode(row) + b"\n")

@@ -37,6 +37,8 @@ MAY: Final[Mapping[str, re.Pattern[str]]] = {
 """What a kubelet asks an API server to do, by HTTP method."""
 BAD: Final = (400, 405, 406, 411, 413, 415, 422)
 """Statuses with which a server refuses what is wrong in itself."""
+IMMUTABLE: Final = 422
+"""The one for a UID that is not the object's."""
 MEANWHILE_S: Final = 1.0
 """So long a write may be under way, after the kubelet has read what it writes to."""
 
@@ -74,13 +76,17 @@ def nothing_refused(seen: Seen) -> Iterator[str]:
     every = (*seen.history.requests, *seen.history.by_users)
     deleted = [(one.path, one.started_s) for one in every if one.method == "DELETE"]
     for one in seen.history.requests:
-        pod = one.path.removesuffix("/status")
-        replaced = any(
-            path == pod and 0 <= one.started_s - at_s <= MEANWHILE_S for path, at_s in deleted
-        )
-        if one.status in BAD and not replaced:
+        if one.status in BAD and not _was_replaced(one, deleted):
             at = seen.history.since(one.started_s)
             yield f"{one.method} {one.path} at {at} is refused with {one.status}"
+
+
+def _was_replaced(write: Any, deleted: list[tuple[str, float]]) -> bool:
+    """Whether a write was refused for its UID: that of a pod that had just been deleted."""
+    pod = write.path.removesuffix("/status")
+    return write.status == IMMUTABLE and any(
+        path == pod and 0 <= write.started_s - at_s <= MEANWHILE_S for path, at_s in deleted
+    )
 
 
 @law("STAT-021.1")

@@ -274,6 +274,8 @@ def test_laws_of_requests() -> None:
     refused = request("PATCH", f"{WEB}/status", {"status": {}}, 422)
     assert broken(requests=[refused]) == {"nothing-refused"}
     assert broken(requests=[request("DELETE", WEB, right), refused]) == set()
+    malformed = request("PATCH", f"{WEB}/status", {"status": {}}, 400)
+    assert broken(requests=[request("DELETE", WEB, right), malformed]) == {"nothing-refused"}
     write = request("PATCH", f"{WEB}/status", {"status": {"phase": "Running"}})
     assert broken(requests=[write]) == set()
     assert broken(requests=[write, write]) == {"no-equal-writes"}

@@ -254,7 +254,7 @@ class Kubelet:
     # What the servers show
 
     def pods_with_status(self) -> list[Pod]:
-        """The pods of this node with the status as last generated (MIRR-035)."""
+        """The pods of this node as /pods shows them (MIRR-035)."""
         return [self.work.statuses.with_status(pod) for pod in self.sources.pods.pods()]
 
     def healthy(self) -> str | None:

@@ -79,6 +79,8 @@ class Case(Struct, frozen=True):
     """CPUs and NUMA nodes of the machine, see `conformance`."""
     except_laws: Mapping[str, str] = {}
     """The laws that it has a right kubelet break, each with the reason."""
+    asks_laws: bool = False
+    """Whether the laws are asked after it, although it is no case of this package."""
     alone: bool = False
     """Whether it needs a kubelet to itself, although nothing else of it says so."""
     since: Minor | None = None

@@ -61,8 +61,10 @@ class StatusManager:
         return any(is_terminal(entry.status) for entry in self._statuses.values())
 
     def with_status(self, pod: Pod) -> Pod:
-        """The pod with its cached status; while there is none, with its own (MIRR-035)."""
-        return with_fields(pod, status=self.get(uid(pod)) or pod.status)
+        """The pod as /pods shows it: a static one with its cached status, once there is one; any
+        other as the API server has it (MIRR-035)."""
+        status = self.get(uid(pod)) if is_static(pod) else None
+        return pod if status is None else with_fields(pod, status=status)
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
         """Cache a newly generated status; an equal one changes nothing (STAT-007)."""

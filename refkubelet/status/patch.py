@@ -29,14 +29,15 @@ def status_patch(uid: str, live: PodStatus | None, merged: PodStatus) -> dict[st
 def diff_objects(
     before: dict[str, Any], after: dict[str, Any], merge_keys: dict[str, str]
 ) -> dict[str, Any]:
-    """The changed fields; a removed field is null. `merge_keys`: list field -> key of its items.
+    """The changed fields; a removed field is null, and so is a list that has become empty: one that
+    is empty is not written at all. `merge_keys`: list field -> key of its items.
 
-    >>> diff_objects({"a": 1, "b": 2}, {"a": 1, "c": 3}, {})
-    {'b': None, 'c': 3}
+    >>> diff_objects({"a": 1, "b": 2, "l": [3]}, {"a": 1, "c": 3, "l": []}, {})
+    {'b': None, 'l': None, 'c': 3}
     """
     patch: dict[str, Any] = {}
     for name in [*before, *(n for n in after if n not in before)]:
-        old, new = before.get(name), after.get(name)
+        old, new = (None if at == [] else at for at in (before.get(name), after.get(name)))
         if old == new:
             continue
         if isinstance(old, dict) and isinstance(new, dict):

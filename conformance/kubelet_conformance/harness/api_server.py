@@ -14,14 +14,18 @@ if TYPE_CHECKING:  # cases are listed faster without the server
 
 NAMESPACE: Final = "default"
 """The namespace of all pods of the suite."""
+MIRROR: Final = "kubernetes.io/config.mirror"
 EVENTS: Final = r"/events(/|$)"
 
 
 class ApiServer:
     """A `fakekubeapi.FakeApi`, and what the harness reads and changes there."""
 
-    def __init__(self, fake: FakeApi) -> None:
+    def __init__(self, fake: FakeApi, *, later: bool = False) -> None:
+        """`later`: others have been here before."""
         self.fake = fake
+        self._store = fake.store
+        self._looked_at = fake.store.revision if later else 0
         self._event_order: dict[str, int] = {}
         self.by_users: set[int] = set()
         """The numbers of the requests that the case made, not the kubelet."""
@@ -34,6 +38,37 @@ class ApiServer:
     def pods(self) -> dict[str, dict[str, Any]]:
         """All pods by name."""
         return {pod["metadata"]["name"]: pod for pod in self._items("pods")}
+
+    def changed_pods(self, node_name: str) -> list[dict[str, Any]]:
+        """The pods of a node, without mirrors, after each of their changes since the last call, the
+        oldest first; as they are now, where the server has forgotten what came in between."""
+        from fakekubeapi.errors import StatusError  # cases are listed faster without the server
+
+        looked_at, self._looked_at = self._looked_at, self._store.revision
+        try:
+            changed: Iterable[dict[str, Any]] = [
+                self._own(change.object)
+                for change in self._store.changes_since(looked_at)
+                if change.key.resource == "pods"
+                and change.type != "DELETED"
+                and self._is_own(change.key.namespace)
+            ]
+        except StatusError:
+            changed = self._items("pods")
+        return [
+            pod
+            for pod in changed
+            if pod["spec"].get("nodeName") == node_name
+            and MIRROR not in (pod["metadata"].get("annotations") or {})
+        ]
+
+    def _is_own(self, namespace: str) -> bool:
+        """Whether what is in that namespace is this case's."""
+        return True
+
+    def _own(self, stored: dict[str, Any]) -> dict[str, Any]:
+        """A stored object as this case sees it."""
+        return stored
 
     def _items(self, plural: str) -> Iterable[dict[str, Any]]:
         return self.fake.store.items(plural)

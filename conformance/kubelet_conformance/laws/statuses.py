@@ -229,10 +229,11 @@ def _successive(seen: Seen) -> Iterator[tuple[Shown, Shown]]:
 
 def _remembered(seen: Seen) -> Iterator[tuple[Shown, Shown]]:
     """The same, without those between which a kubelet was started that may not know the one
-    before, or the pod of a manifest came back."""
+    before, or the pod of a manifest came back. What the API server had of a pod when it came back
+    is not what the kubelet made."""
     starts = [each.at_s for each in seen.history.planned if each.kind == "start"]
     for before, after in _successive(seen):
-        anew = after.again and is_static(seen, after.uid)
+        anew = (after if is_static(seen, after.uid) else before).again
         if not anew and not any(before.at_s <= at <= after.at_s for at in starts):
             yield before, after
 

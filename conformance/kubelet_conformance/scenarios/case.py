@@ -84,6 +84,7 @@ def case_of(scenario: Scenario, file: Path) -> Case:
         since=None if scenario.since is UNSET else scenario.since,
         bugs=scenario.bugs,
         module=str(file),
+        asks_laws=scenario.calm is not UNSET,
         line=_line(scenario),
         file="" if area_of(file) else str(file),
     )

@@ -211,11 +211,6 @@ async def a_runtime_that_says_it_is_not_ready_gets_no_pods(node: Node) -> None:
     rules=["PLEG-202.6"],
     needs=[API, FAULTS],
     alone=True,
-    except_laws=dict.fromkeys(
-        ("phases-go-on", "transitions-have-times"),
-        "its status is forgotten at its end, while the sync loop does not see that it is gone: "
-        "/pods shows what the API server had",
-    ),
 )
 async def a_stop_that_has_begun_goes_on(node: Node) -> None:
     """A pod that is being stopped when the runtime says that it is not ready is stopped to the end:

@@ -219,3 +219,25 @@ async def the_host_that_is_named_does_not_matter(node: Node) -> None:
     for host in ("node", "elsewhere.example:1", "[::1]"):
         answer = await node.kubelet.get("/healthz", headers={"Host": host})
         expect_equal(node, (answer.status, answer.text), (200, "ok"), host)
+
+
+@conformance(id="server-pods-as-told", rules=["MIRR-035"], needs=[Feature.API, STATUS], alone=True)
+async def pods_of_the_api_server_have_its_status(node: Node) -> None:
+    """While no status can be written, /pods shows a pod of the API server as that has it, and a
+    static pod as the kubelet knows it."""
+    with node.api.fails("PATCH", r"/pods/[^/]+/status$", status=500):
+        await node.apply_static(pod("own"))
+        await node.api.create_pod(pod("web"))
+        await node.run_until(
+            lambda: all(node.count("StartContainer", pod=name) for name in ("own", "web")),
+            within_s=2 * limits.START_S,
+            what="both start",
+        )
+        await node.run_for(limits.NOTICE_S)
+        phases = {name: (node.pod(name) or {})["status"].get("phase") for name in ("own", "web")}
+        expect_equal(node, phases, {"own": "Running", "web": "Pending"}, "phases in /pods")
+    await node.run_until(
+        lambda: (node.pod("web") or {})["status"].get("phase") == "Running",
+        within_s=limits.STATUS_PASS_S + limits.NOTICE_S,
+        what="web is Running in /pods",
+    )

@@ -202,3 +202,24 @@ async def a_status_from_before_the_end_is_not_ready_at_the_end(node: Node) -> No
                 row = condition(node, kind)
                 found = (row.get("status"), row.get("reason"), row.get("observedGeneration"))
                 expect_equal(node, found, ("False", "PodFailed", generation), kind)
+
+
+@conformance(id="refused-loses-its-conditions", rules=["STAT-022.7"], needs=[API, Feature.PRESSURE])
+async def what_a_refused_pod_had_is_gone_at_the_server(node: Node) -> None:
+    """A pod that runs, and that a restarted kubelet refuses, has neither conditions nor containers
+    at the API server until they have been looked at again: nothing of what was true is left."""
+    main = container("main", resources={"requests": {"memory": "1Mi"}})
+    await node.api.run_pods(pod("web", main))
+    before = len(node.statuses("web"))
+
+    def bare() -> list[dict[str, Any]]:
+        after = node.statuses("web")[before:]
+        return [each for each in after if not each.get("containerStatuses")]
+
+    async with node.kubelet.pressure("pid.available"):
+        await node.run_until(
+            bare,
+            within_s=limits.START_S + limits.EVICTION_CYCLE_S,
+            what="a status without containers",
+        )
+        expect_equal(node, bare()[0].get("conditions") or [], [], "its conditions")

@@ -267,7 +267,7 @@ async def what_changes_while_a_status_is_written_is_written_next(node: Node) -> 
             pod("web", container("main", in_turn(exits(4, after_s=1), runs())))
         )
         await node.run_until(
-            lambda: node.container("web", "main").get("restartCount") == 1,
+            lambda: node.count("StartContainer", pod="web") == 2,
             within_s=1 + limits.START_S,
             what="a restart of main",
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from math import inf
 from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
@@ -11,7 +12,7 @@ from kubecri.v1 import api_pb2 as cri
 from kubelet_conformance.harness.kubelets.base import KubeletDied
 from kubelet_conformance.harness.node.parts import Parts
 from kubelet_conformance.harness.node.watch import Watch
-from kubelet_conformance.laws.history import History, Left
+from kubelet_conformance.laws.history import History, Left, Shown
 
 LOOK_S: Final = 1.0
 GRACE_S: Final = 1
@@ -97,6 +98,7 @@ def history_of(
     """What has happened on the node up to now."""
     requests = parts.api.fake.requests() if parts.api is not None else []
     by_users = parts.api.by_users if parts.api is not None else set()
+    users_requests = [one for one in requests if one.seq in by_users]
     now_ns, now_s = parts.clock.wall_ns(), parts.clock.monotonic_s()
     return History(
         start_s=watch.start_s,
@@ -106,8 +108,8 @@ def history_of(
         config=parts.config,
         calls=parts.runtime.calls(None, None, None),
         requests=[one for one in requests if one.seq not in by_users],
-        by_users=[one for one in requests if one.seq in by_users],
-        shown=watch.snapshots.history,
+        by_users=users_requests,
+        shown=_of_the_kubelet(watch.snapshots.history, users_requests),
         pods=watch.snapshots.given,
         events=watch.snapshots.events,
         stored=stored,
@@ -115,3 +117,14 @@ def history_of(
         planned=watch.planned,
         left=left,
     )
+
+
+def _of_the_kubelet(shown: Sequence[Shown], by_users: Sequence[Any]) -> list[Shown]:
+    """The statuses that a kubelet has made: of a pod whose status somebody else has written, those
+    before that (MIRR-035)."""
+    written_s: dict[str, float] = {}
+    for one in by_users:
+        path = one.path.removesuffix("/status")
+        if path != one.path and "/pods/" in path:
+            written_s.setdefault(path.rpartition("/")[2], one.started_s)
+    return [one for one in shown if one.at_s < written_s.get(one.pod, inf)]

@@ -310,6 +310,11 @@ class Node:
         """What happened so far, for result files."""
         return trace_of(self._parts, self._watch)
 
+    def calm(self) -> None:
+        """Say that from now on nothing more is done to the node, and all is there that it needs:
+        laws may ask whether everything comes to be as it should."""
+        self._watch.plan("calm")
+
     async def settled(self) -> History:
         """Remove all pods, wait until the node is still, and tell all that has happened."""
         end_s, stored = self._parts.clock.monotonic_s(), dict(self._watch.snapshots.api_pods)

@@ -49,6 +49,12 @@ class NodeRuntime:
         return self._parts.runtime.fake
 
     @property
+    def programmed(self) -> Any:
+        """The same, to say what containers and pulls do of themselves: nothing happens to the
+        runtime. Raises RuntimeError under a real runtime."""
+        return self._parts.runtime.fake
+
+    @property
     def proxy(self) -> Any:
         """The proxy before the runtime (fakecri's `RecordingProxy`), for fault rules that choose
         calls by more than pod and container. Pods have their names in the runtime there."""

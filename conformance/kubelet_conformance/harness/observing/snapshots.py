@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
 from kubelet_conformance.harness.api_server import ApiServer
 from kubelet_conformance.harness.kubelets.base import Kubelet
@@ -16,13 +16,16 @@ from kubelet_conformance.harness.observing.words import describe, state_name
 from kubelet_conformance.laws.history import Shown
 from simclock import Clock
 
+SOURCE: Final = "kubernetes.io/config.source"
+
 
 class Snapshots:
     """What the kubelet and the API server showed at the last refresh, and all pod statuses so far.
 
     `pods` and `api_pods` are by name, as in the runtime (`web-node` for a static pod); `statuses`
-    has the successive distinct statuses of each pod in `/pods`. `api` None: there is no API server,
-    and the snapshots of it stay empty.
+    has the successive distinct statuses of each pod: of a static one as `/pods` showed it, of one
+    of the API server each that was written there, which `/pods` shows, too (MIRR-035), but a look
+    may miss. `api` None: there is no API server, and the snapshots of it stay empty.
     """
 
     def __init__(
@@ -69,22 +72,30 @@ class Snapshots:
             self._pods,
             {pod["metadata"]["name"]: pod for pod in await self._kubelet.pods()},
         )
-        for name in sorted(self._pods):
-            self._note(name, self._pods[name], again=name not in before)
         if self._api is not None and self._api.revision != self._revision:
+            for pod in self._api.changed_pods(self._node_name):
+                self._note_given(pod)
+                self._note_status(pod["metadata"]["name"], pod)
             self._revision = self._api.revision
             self.api_pods = self._api.pods()
             self.events = self._api.events()
             self.node = self._api.node(self._node_name)
+        for name in sorted(self._pods):
+            pod = self._pods[name]
+            if _is_static(pod):
+                self._note_given(pod)
+                self._note_status(name, pod, again=name not in before)
 
-    def _note(self, name: str, pod: dict[str, Any], *, again: bool) -> None:
-        metadata, status = pod["metadata"], pod.get("status") or {}
+    def _note_status(self, name: str, pod: dict[str, Any], *, again: bool = False) -> None:
+        status = pod.get("status") or {}
         statuses = self._statuses.setdefault(name, [])
         if not statuses or statuses[-1] != status:
             statuses.append(status)
-            uid = str(metadata.get("uid"))
-            shown = Shown(self._clock.monotonic_s(), name, uid, status, again)
-            self.history.append(shown)
+            uid = str(pod["metadata"].get("uid"))
+            self.history.append(Shown(self._clock.monotonic_s(), name, uid, status, again))
+
+    def _note_given(self, pod: dict[str, Any]) -> None:
+        metadata = pod["metadata"]
         given = self.given.setdefault(str(metadata.get("uid")), [])
         if not given or given[-1]["metadata"].get("generation") != metadata.get("generation"):
             given.append(pod)
@@ -110,6 +121,11 @@ class Snapshots:
         return [
             f"{one.at_s - start_s:9.3f} {one.pod} {describe(one.status)}" for one in self.history
         ]
+
+
+def _is_static(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod in `/pods` is from a manifest (MIRR-001)."""
+    return str((pod["metadata"].get("annotations") or {}).get(SOURCE, "api")) != "api"
 
 
 def container_status(pod: Mapping[str, Any] | None, name: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class TenantApi(ApiServer):
     """`ApiServer` of a tenant; `whole` is shared."""
 
     def __init__(self, whole: FakeApi, tenancy: Tenancy) -> None:
-        super().__init__(whole)
+        super().__init__(whole, later=True)
         self._whole = whole
         self._tenancy = tenancy
         self._changes = 0
@@ -48,6 +48,13 @@ class TenantApi(ApiServer):
         except StatusError:  # they are forgotten
             return 1
         return sum(change.key.namespace == self._tenancy.namespace for change in changes)
+
+    def _is_own(self, namespace: str) -> bool:
+        return namespace == self._tenancy.namespace
+
+    def _own(self, stored: dict[str, Any]) -> dict[str, Any]:
+        own: dict[str, Any] = self._tenancy.own_object(stored)
+        return own
 
     def _items(self, plural: str) -> list[dict[str, Any]]:
         items = self._whole.store.items(plural, self._tenancy.namespace)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
+from typing import Final
 
 from msgspec import UNSET
 
@@ -23,6 +25,8 @@ from kubelet_conformance.scenarios.shape.steps import (
 
 API_DOWN = "api: down"
 AWAY = "runtime: away"
+PLENTY: Final = {"memory": 8 << 30, "disk": 100 << 30, "inodes": 6_553_600, "pids": 32_768}
+"""What the machine has left when nothing else takes it."""
 
 
 class NodeSteps:
@@ -67,6 +71,23 @@ class NodeSteps:
         if runs:
             await self._node.kubelet.start()
 
+    async def calm(self) -> None:
+        """All faults end, and what is down comes back."""
+        self._programmer.end_all()
+        with suppress(RuntimeError):  # a real runtime is never down here
+            fake = self._node.runtime.programmed
+            if fake.is_down:
+                fake.restart()
+            fake.restore_network()
+        for key, left in PLENTY.items():
+            with suppress(RuntimeError, AttributeError):
+                getattr(self._node.machine, f"leave_{key}")(left)
+        with suppress(RuntimeError):
+            self._node.machine.call_off_shutdown()
+        if not self._kubelet_runs:
+            await self.kubelet("start")
+        self._node.calm()
+
     # --- runtime and containers ---------------------------------------------------------------
 
     async def runtime(self, word: str) -> None:
@@ -89,7 +110,7 @@ class NodeSteps:
 
     async def exit(self, step: ExitContainer) -> None:
         pod = self._view.runtime_name(step.pod)
-        self._node.runtime.fake.exit(step.container, pod=pod, code=step.code)
+        self._node.runtime.programmed.exit(step.container, pod=pod, code=step.code)
 
     async def kill(self, step: EndContainer) -> None:
         await self._node.runtime.kill_container(step.container, pod=self._view.name(step.pod))

@@ -63,7 +63,7 @@ class Programmer:
         for its own."""
         if not self._is_fake():
             return
-        fake = self._view.node.runtime.fake
+        fake = self._view.node.runtime.programmed
         *first, last = each
         self.must_act(fake.behaves(*last.behaviors, pod=pod, container=container), last)
         for attempt, one in enumerate(first):
@@ -75,14 +75,14 @@ class Programmer:
 
     def _is_fake(self) -> bool:
         try:
-            return self._view.node.runtime.fake is not None
+            return self._view.node.runtime.programmed is not None
         except RuntimeError:  # a real one runs the commands of the manifests
             return False
 
     def behave(self, entry: BehaviorEntry) -> None:
         """What containers do from their next starts on."""
         chosen = self._named(entry.selectors)
-        self.must_act(self._view.node.runtime.fake.behaves(*entry.behaviors, **chosen), entry)
+        self.must_act(self._view.node.runtime.programmed.behaves(*entry.behaviors, **chosen), entry)
 
     def fault(self, entry: Fault) -> None:
         """Disturb calls from now on."""
@@ -103,7 +103,7 @@ class Programmer:
 
     def pulls(self, table: dict[str, RegistryEntry]) -> None:
         """What pulls meet from now on."""
-        self._view.node.runtime.fake.images.registry = registry_with(table)
+        self._view.node.runtime.programmed.images.registry = registry_with(table)
         scenario = self._view.scenario
         place = next((step for step in scenario.steps if step.pulls is table), scenario)
         for pattern in table:
@@ -126,6 +126,11 @@ class Programmer:
                 rule.release()
             else:
                 rule.remove()
+
+    def end_all(self) -> None:
+        """End all rules that have a name, and let all calls go on."""
+        for label in list(self._labelled):
+            self.end(label, release=True)
 
     def check_hits(self) -> None:
         """Raise NeverHit for rules that have never acted."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from fakecri.scripts.fields import Bytes, Count, ImagePattern, Text
+from fakecri.scripts.fields import Bytes, Count, ImagePattern, Seconds, Text
 from fakecri.scripts.script_shapes import RegistryEntry
 from fakecri.scripts.word_shapes import BehaviorEntry
 from kubelet_conformance.known_bugs import KnownBug
@@ -141,6 +141,17 @@ class Scenario(Placed, kw_only=True):
         msgspec.field(default_factory=dict)
     )
     steps: Annotated[tuple[Step, ...], Meta(min_length=1)]
+    calm: (
+        Annotated[
+            Seconds,
+            Meta(
+                description="a world of `search`: a step that cannot be done is left out, and no"
+                " fault need act; after the steps all faults end and what is down comes back, so"
+                " much time passes, and the laws are asked"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     expect: Annotated[
         tuple[Expectation, ...], Meta(description="what holds in the end, one after the other")
     ] = ()

@@ -73,4 +73,5 @@ def lasts_s(scenario: Scenario) -> float:
     passing = sum(step.advance for step in scenario.steps if step.advance is not UNSET)
     passing += sum(expectation.during for expectation in expectations_of(scenario))
     waits = [w.within for w in expectations_of(scenario) if w.within is not UNSET]
-    return float(passing + max(waits, default=0.0))
+    calm_s = 0.0 if scenario.calm is UNSET else scenario.calm
+    return float(passing + calm_s + max(waits, default=0.0))

@@ -16,7 +16,8 @@ class LookedAt:
 
     async def pods(self) -> list[dict[str, Any]]:
         self.looks += 1
-        return [{"metadata": {"name": "web"}, "status": {"phase": self.phase}}]
+        metadata = {"name": "web", "annotations": {"kubernetes.io/config.source": "file"}}
+        return [{"metadata": metadata, "status": {"phase": self.phase}}]
 
 
 def snapshots_of(kubelet: LookedAt, clock: Clock) -> Snapshots:

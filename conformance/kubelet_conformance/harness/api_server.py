@@ -112,10 +112,12 @@ class ApiServer:
 
     def vanish(self, name: str) -> None:
         """Remove a pod so that no watch is told of it; the next watch from an old version gets 410
-        (Gone), so that its client must list the pods again."""
+        (Gone), so that its client must list the pods again. Raises LookupError."""
         store = self.fake.store
-        (key,) = (key for key in store.keys("pods", NAMESPACE) if key.name == name)
-        store.remove(key)
+        keys = [key for key in store.keys("pods", NAMESPACE) if key.name == name]
+        if not keys:
+            raise LookupError(f"the API server has no pod {name}")
+        store.remove(keys[0])
         self.fake.compact()
 
     async def request(self, method: str, path: str, **arguments: Any) -> Any:

@@ -53,6 +53,19 @@ class Left(Struct, frozen=True):
     """Names of pods of the node that the API server still has."""
 
 
+class There(Struct, frozen=True, kw_only=True):
+    """What was there at the end of a case, before its pods were removed."""
+
+    containers: Sequence[Any] = ()
+    """What the runtime has (`Container` of the CRI)."""
+    sandboxes: Sequence[Any] = ()
+    """Likewise (`PodSandbox`)."""
+    listed: Mapping[str, Mapping[str, Any]] = {}
+    """Name -> pod, as `/pods` shows it."""
+    at_api: Mapping[str, Mapping[str, Any]] = {}
+    """Name -> pod of the node, as the API server has it, mirrors included."""
+
+
 class History(Struct, frozen=True, kw_only=True):
     """What happened on the node of a case, up to now."""
 
@@ -85,6 +98,8 @@ class History(Struct, frozen=True, kw_only=True):
     """The lines of the kubelet's log that are kept."""
     planned: Sequence[Planned] = ()
     """What the case did to the node, in order."""
+    there: There | None = None
+    """What was there at `end_s`; None: nobody has looked, or the node was not left alone before."""
     left: Left = Left()
 
     def since(self, at_s: float) -> str:

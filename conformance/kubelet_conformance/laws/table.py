@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubelet_conformance.laws import calls, containers, endings, requests, statuses
+from kubelet_conformance.laws import calls, calm, containers, endings, requests, statuses
 
 LAWS: Final = (
     containers.one_running,
@@ -34,6 +34,10 @@ LAWS: Final = (
     requests.no_equal_writes,
     requests.events_as_often,
     requests.events_of_what_is_there,
+    calm.wanted_pods_go_on,
+    calm.nothing_else_runs,
+    calm.told_as_it_is,
+    calm.mirrors_agree,
     endings.nothing_left,
     endings.no_unexpected_error,
 )

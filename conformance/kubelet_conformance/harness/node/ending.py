@@ -12,7 +12,7 @@ from kubecri.v1 import api_pb2 as cri
 from kubelet_conformance.harness.kubelets.base import KubeletDied
 from kubelet_conformance.harness.node.parts import Parts
 from kubelet_conformance.harness.node.watch import Watch
-from kubelet_conformance.laws.history import History, Left, Shown
+from kubelet_conformance.laws.history import History, Left, Shown, There
 
 LOOK_S: Final = 1.0
 GRACE_S: Final = 1
@@ -92,8 +92,32 @@ async def _left(parts: Parts, watch: Watch) -> Left:
     )
 
 
+async def there_on(parts: Parts, watch: Watch) -> There:
+    """What runtime, kubelet and API server have of pods now."""
+    containers: Any = await parts.runtime.direct.call("ListContainers", cri.ListContainersRequest())
+    boxes: Any = await parts.runtime.direct.call("ListPodSandbox", cri.ListPodSandboxRequest())
+    await watch.snapshots.refresh()
+    at_api = watch.snapshots.api_pods if parts.api is not None else {}
+    return There(
+        containers=containers.containers,
+        sandboxes=boxes.items,
+        listed=dict(watch.snapshots.pods),
+        at_api={
+            name: pod
+            for name, pod in at_api.items()
+            if pod["spec"].get("nodeName") == parts.node_name
+        },
+    )
+
+
 def history_of(
-    parts: Parts, watch: Watch, *, end_s: float, stored: Mapping[str, Any], left: Left
+    parts: Parts,
+    watch: Watch,
+    *,
+    end_s: float,
+    stored: Mapping[str, Any],
+    left: Left,
+    there: There | None = None,
 ) -> History:
     """What has happened on the node up to now."""
     requests = parts.api.fake.requests() if parts.api is not None else []
@@ -115,6 +139,7 @@ def history_of(
         stored=stored,
         log=parts.kubelet.log_lines(),
         planned=watch.planned,
+        there=there,
         left=left,
     )
 

@@ -21,7 +21,7 @@ from kubelet_conformance.harness.manifest_url import ManifestUrl
 from kubelet_conformance.harness.manifests import PodPlan
 from kubelet_conformance.harness.node.api import NodeApi
 from kubelet_conformance.harness.node.cgroups import NodeCgroups
-from kubelet_conformance.harness.node.ending import history_of, remove_pods
+from kubelet_conformance.harness.node.ending import history_of, remove_pods, there_on
 from kubelet_conformance.harness.node.kubelet import NodeKubelet
 from kubelet_conformance.harness.node.logins import NodeLogins
 from kubelet_conformance.harness.node.machine import NodeMachine
@@ -318,8 +318,12 @@ class Node:
     async def settled(self) -> History:
         """Remove all pods, wait until the node is still, and tell all that has happened."""
         end_s, stored = self._parts.clock.monotonic_s(), dict(self._watch.snapshots.api_pods)
+        is_calm = any(each.kind == "calm" for each in self._watch.planned)
+        there = await there_on(self._parts, self._watch) if is_calm else None
         left = await remove_pods(self._parts, self._watch) if self._parts.pace.removal_s else Left()
-        return history_of(self._parts, self._watch, end_s=end_s, stored=stored, left=left)
+        return history_of(
+            self._parts, self._watch, end_s=end_s, stored=stored, there=there, left=left
+        )
 
 
 def _phrase(*words: str | None) -> str:

@@ -91,16 +91,20 @@ class NodeRuntime:
         await self._parts.runtime.stop_sandbox(self._watch.runtime_name(pod))
 
     async def forget(self, pod: str, container: str | None = None) -> None:
-        """Remove the containers that the kubelet started for the pod, and its sandboxes, running or
-        not, behind the kubelet's back; with `container` only the containers of that name."""
-        name = self._watch.runtime_name(pod)
-        for call in self._parts.runtime.calls("StartContainer", name, container):
-            removal = cri.RemoveContainerRequest(container_id=call.request.container_id)
+        """Remove the pod's containers and its sandboxes, running or not, behind the kubelet's back;
+        with `container` only the containers of that name."""
+        own = {"io.kubernetes.pod.name": self._watch.runtime_name(pod)}
+        labels = own | ({} if container is None else {"io.kubernetes.container.name": container})
+        listing = cri.ListContainersRequest(filter=cri.ContainerFilter(label_selector=labels))
+        for one in (await self.direct.call("ListContainers", listing)).containers:
+            removal = cri.RemoveContainerRequest(container_id=one.id)
             await self.direct.call("RemoveContainer", removal)
-        for call in self._parts.runtime.calls("RunPodSandbox", name, None):
-            box = cri.RemovePodSandboxRequest(pod_sandbox_id=call.response.pod_sandbox_id)
-            if container is None:
-                await self.direct.call("RemovePodSandbox", box)
+        if container is None:
+            boxes = cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(label_selector=own))
+            for box in (await self.direct.call("ListPodSandbox", boxes)).items:
+                await self.direct.call(
+                    "RemovePodSandbox", cri.RemovePodSandboxRequest(pod_sandbox_id=box.id)
+                )
 
     @looked_at
     def visits(self, pod: str) -> Sequence[Any]:

@@ -80,11 +80,12 @@ class Snapshots:
             self.api_pods = self._api.pods()
             self.events = self._api.events()
             self.node = self._api.node(self._node_name)
+        uids = {pod["metadata"].get("uid") for pod in before.values()}
         for name in sorted(self._pods):
             pod = self._pods[name]
             if _is_static(pod):
                 self._note_given(pod)
-                self._note_status(name, pod, again=name not in before)
+                self._note_status(name, pod, again=pod["metadata"].get("uid") not in uids)
 
     def _note_status(self, name: str, pod: dict[str, Any], *, again: bool = False) -> None:
         status = pod.get("status") or {}

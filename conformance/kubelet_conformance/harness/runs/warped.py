@@ -107,7 +107,7 @@ def run_warped_cases(
 
 
 def _prepare() -> RunGroup:
-    return partial(_run_group, _own_mounts())
+    return partial(_run_group, take_own_mounts())
 
 
 def _run_group(own_mounts: bool, group: Group, ended: Callable[[int, Result], None]) -> None:
@@ -129,7 +129,7 @@ def _run_group(own_mounts: bool, group: Group, ended: Callable[[int, Result], No
             ended(place, verdict(again[case.id], alone) if case.id in again else alone)
 
 
-def _own_mounts() -> bool:
+def take_own_mounts() -> bool:
     """Give this process a mount namespace of its own, if it may have one: kubelets then see no
     mounts of other cases, and none is left behind.
 

@@ -1,0 +1,155 @@
+"""Laws about a node that is left alone for long after all faults (`Scenario.calm`): what is wanted
+runs, nothing else does, and everybody is told so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from kubecri.v1 import api_pb2 as cri
+
+from kubelet_conformance.laws.history import There
+from kubelet_conformance.laws.law import Seen, law
+
+NAME: Final = "io.kubernetes.container.name"
+UID: Final = "io.kubernetes.pod.uid"
+MIRROR: Final = "kubernetes.io/config.mirror"
+ENDED: Final = ("Succeeded", "Failed")
+KINDS: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+MAY_WAIT: Final = ("CrashLoopBackOff", "PodInitializing")
+"""Reasons for which a container may wait although nothing is in its way."""
+
+
+@law("LIFE-114.2", "LIFE-200.3", "LIFE-206")
+def wanted_pods_go_on(seen: Seen) -> Iterator[str]:
+    """A pod that is neither over nor deleted has all its containers started, but for those that wait
+    in back-off or for init containers; one that was deleted is gone."""
+    there = seen.history.there
+    for name, pod in sorted(_own_pods(there).items()):
+        if pod["metadata"].get("deletionTimestamp"):
+            yield f"pod {name} was deleted, and is still there"
+        elif _phase(pod) not in ENDED:
+            yield from _in_the_way(name, pod)
+
+
+def _in_the_way(name: str, pod: Mapping[str, Any]) -> Iterator[str]:
+    status = pod.get("status") or {}
+    shown = {one["name"]: one for one in _statuses(pod)}
+    for one in pod["spec"]["containers"]:
+        state = (shown.get(one["name"]) or {}).get("state") or {}
+        waits = state.get("waiting")
+        if not state or (waits is not None and waits.get("reason") not in MAY_WAIT):
+            why = (waits or {}).get("reason", "no status")
+            yield f"pod {name} is {_phase(pod) or 'new'}, {one['name']} does not run: {why}"
+        elif waits and waits.get("reason") == "PodInitializing" and not _init_waits(pod, shown):
+            yield f"pod {name}: {one['name']} waits for init containers, which are through"
+    if not status:
+        yield f"pod {name} has no status"
+
+
+def _init_waits(pod: Mapping[str, Any], shown: Mapping[str, Any]) -> bool:
+    """Whether an init container has not done its work yet."""
+    for one in pod["spec"].get("initContainers") or ():
+        status = shown.get(one["name"]) or {}
+        ended = (status.get("state") or {}).get("terminated") or {}
+        done = status.get("started") if one.get("restartPolicy") == "Always" else ended
+        if not done or ended.get("exitCode"):
+            return True
+    return False
+
+
+@law("LIFE-072.1", "LIFE-039.1")
+def nothing_else_runs(seen: Seen) -> Iterator[str]:
+    """Containers run of pods that are wanted and not over, and of no others."""
+    there = seen.history.there
+    if there is None:
+        return
+    wanted = {
+        pod["metadata"]["uid"]
+        for pod in (*_own_pods(there).values(), *_static(there).values())
+        if _phase(pod) not in ENDED
+    }
+    for one in there.containers:
+        if one.state == cri.CONTAINER_RUNNING and one.labels[UID] not in wanted:
+            pod = one.labels["io.kubernetes.pod.name"]
+            yield f"{pod}/{one.labels[NAME]} runs, and no pod of its UID is wanted or goes on"
+
+
+@law("LIFE-170.3", "STAT-020.1")
+def told_as_it_is(seen: Seen) -> Iterator[str]:
+    """The status of each container is that of its newest instance in the runtime."""
+    there = seen.history.there
+    if there is None:
+        return
+    newest: dict[tuple[str, str], Any] = {}
+    for one in there.containers:
+        key = (one.labels[UID], one.labels[NAME])
+        if key not in newest or newest[key].created_at < one.created_at:
+            newest[key] = one
+    for name, pod in sorted({**_own_pods(there), **_static(there)}.items()):
+        for status in _statuses(pod):
+            real = newest.get((pod["metadata"]["uid"], status["name"]))
+            runs = real is not None and real.state == cri.CONTAINER_RUNNING
+            running = "running" in (status.get("state") or {})
+            if runs != running:
+                yield f"{name}/{status['name']} is shown as {_word(status)}, {_real(real)}"
+            elif real is not None and runs and not status["containerID"].endswith(real.id):
+                yield f"{name}/{status['name']} is shown with the ID of another instance"
+
+
+@law("MIRR-021.1", "MIRR-031.1", "MIRR-034")
+def mirrors_agree(seen: Seen) -> Iterator[str]:
+    """Each static pod has a mirror with its phase, and each mirror a static pod."""
+    there = seen.history.there
+    if there is None or not there.at_api:
+        return
+    static = _static(there)
+    mirrors = {name: pod for name, pod in there.at_api.items() if _is_mirror(pod)}
+    for name in sorted({*static, *mirrors}):
+        if name not in mirrors:
+            yield f"static pod {name} has no mirror"
+        elif name not in static:
+            yield f"mirror {name} has no static pod"
+        elif _phase(static[name]) != _phase(mirrors[name]):
+            phases = f"{_phase(mirrors[name])}, its pod {_phase(static[name])}"
+            yield f"mirror {name} is {phases}"
+
+
+def _own_pods(there: There | None) -> Mapping[str, Mapping[str, Any]]:
+    """The pods of the API server that are no mirrors."""
+    pods = {} if there is None else there.at_api
+    return {name: pod for name, pod in pods.items() if not _is_mirror(pod)}
+
+
+def _static(there: There) -> Mapping[str, Mapping[str, Any]]:
+    """The static pods in `/pods`."""
+    return {
+        name: pod
+        for name, pod in there.listed.items()
+        if (pod["metadata"].get("annotations") or {}).get("kubernetes.io/config.source") != "api"
+    }
+
+
+def _is_mirror(pod: Mapping[str, Any]) -> bool:
+    return MIRROR in (pod["metadata"].get("annotations") or {})
+
+
+def _phase(pod: Mapping[str, Any]) -> str:
+    return str((pod.get("status") or {}).get("phase", ""))
+
+
+def _statuses(pod: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    status = pod.get("status") or {}
+    return [one for kind in KINDS for one in status.get(kind) or ()]
+
+
+def _word(status: Mapping[str, Any]) -> str:
+    return next(iter(status.get("state") or {}), "nothing")
+
+
+def _real(one: Any) -> str:
+    if one is None:
+        return "the runtime has none"
+    return (
+        f"the runtime has {cri.ContainerState.Name(one.state).removeprefix('CONTAINER_').lower()}"
+    )

@@ -1,0 +1,131 @@
+"""A campaign: the worlds of many seeds are played in processes, each once, and what breaks a law is
+made small."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import (  # noqa: TID251  # whole worlds run elsewhere, with their time
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    wait,
+)
+from itertools import islice
+from typing import Final
+
+from msgspec import Struct, field
+
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.search.draw.kinds import KINDS, Size
+from kubelet_conformance.search.records import Met
+from kubelet_conformance.search.tasks import Small, make_small, meet
+from simclock import Clock, RealClock
+
+AHEAD: Final = 2
+"""So many worlds wait for each process, so that none waits for a world."""
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What a campaign does."""
+
+    seeds: Iterable[int]
+    choice: Choice = Choice()
+    """On which kubelet."""
+    size: Size = "small"
+    minutes: float | None = None
+    """After so long no further world is begun; None: all seeds are played."""
+    tries: int = 200
+    """So many worlds are played at most to make one small; 0: none is made small."""
+    repeats: int = 10
+    """How often a small one is tried."""
+
+
+class Summary(Struct):
+    """What came of a campaign so far."""
+
+    worlds: int = 0
+    verdicts: Counter[str] = field(default_factory=Counter)
+    laws: Counter[str] = field(default_factory=Counter)
+    """Broken ones, by the number of worlds."""
+    excuses: Counter[str] = field(default_factory=Counter)
+    """How many breaches each swallowed."""
+    kinds: Counter[str] = field(default_factory=Counter)
+    """In how many worlds each was."""
+    world_s: float = 0.0
+
+    def add(self, met: Met) -> None:
+        """Count a world."""
+        self.worlds += 1
+        self.verdicts[met.verdict] += 1
+        self.laws.update({breach.law for breach in met.breaches})
+        self.excuses.update(each.excuse for each in met.excused)
+        self.kinds.update(met.kinds)
+        self.world_s += met.world_s
+
+    @property
+    def never(self) -> list[str]:
+        """Kinds that no world had."""
+        return [kind for kind in KINDS if not self.kinds[kind]]
+
+    @property
+    def failed(self) -> bool:
+        """Whether a law was broken that nothing excuses, or a world could not be played."""
+        return bool(self.verdicts["broken"] or self.verdicts["error"])
+
+
+def search(
+    plan: Plan,
+    executor: Executor,
+    count: int,
+    *,
+    met: Callable[[Met], None] = lambda met: None,
+    small: Callable[[Small], None] = lambda small: None,
+    clock: Clock | None = None,
+) -> Summary:
+    """Play the worlds of a plan in `count` processes of an executor; `met` is called with each line
+    as it comes, `small` with each world that broke a law, made small: the first one of each law.
+
+    Raises BrokenExecutor when the processes have ended.
+    """
+    clock = clock or RealClock()
+    end_s = None if plan.minutes is None else clock.monotonic_s() + plan.minutes * 60
+    summary = Summary()
+    first: dict[str, int] = {}
+
+    def further() -> Iterator[int]:
+        for seed in plan.seeds:
+            if end_s is not None and clock.monotonic_s() >= end_s:
+                return
+            yield seed
+
+    for line in _each(executor, further(), plan, count * AHEAD):
+        summary.add(line)
+        met(line)
+        for breach in line.breaches:
+            first.setdefault(breach.law, line.seed)
+    if plan.tries:
+        for law, seed in first.items():
+            work = (seed, plan.size, law, plan.choice, plan.tries, plan.repeats)
+            small(executor.submit(make_small, *work).result())
+    return summary
+
+
+def _each(executor: Executor, seeds: Iterator[int], plan: Plan, most: int) -> Iterator[Met]:
+    """The lines of all seeds, as they come; `most` are under way at a time."""
+    under_way: dict[Future[Met], int] = {}
+    while True:
+        for seed in islice(seeds, most - len(under_way)):
+            under_way[executor.submit(meet, seed, plan.size, plan.choice)] = seed
+        if not under_way:
+            return
+        done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+        for future in done:
+            seed = under_way.pop(future)
+            try:
+                yield future.result()
+            except BrokenExecutor:
+                why = "the process that played it, or one beside it, has ended"
+                yield Met(seed=seed, kinds=(), verdict="error", error=why)
+                raise

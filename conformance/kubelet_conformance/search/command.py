@@ -1,0 +1,227 @@
+"""`kubelet-conformance search`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from concurrent.futures import (  # noqa: TID251  # whole worlds run elsewhere, with their time
+    BrokenExecutor,
+    Executor,
+    ProcessPoolExecutor,
+)
+from contextlib import ExitStack
+from functools import partial
+from multiprocessing import get_context  # noqa: TID251  # likewise
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from kubelet_conformance.harness.runs.choice import Choice, EnvironmentProblem
+from kubelet_conformance.harness.runs.offered import FAKE, IN_PROCESS
+from kubelet_conformance.harness.runs.processes import processors
+from kubelet_conformance.harness.runs.seeds import seeds_of
+from kubelet_conformance.search.campaign import Plan, Summary, search
+from kubelet_conformance.search.draw import world_of
+from kubelet_conformance.search.draw.kinds import BOUNDS
+from kubelet_conformance.search.records import Head, Met, SearchError, line_of, read_lines
+from kubelet_conformance.search.tasks import Small, begin_worker
+from simclock import Clock, RealClock
+from simclock.distribution import own_version
+
+EXIT_BROKEN: Final = 1
+EXIT_OPTIONS: Final = 2
+TOLD_EACH_S: Final = 10.0
+
+
+def add_words(parser: argparse.ArgumentParser) -> None:
+    """Add the words of `search`."""
+    parser.add_argument("--seeds", default="1:100", help="of the worlds: 1:20000 (default 1:100)")
+    parser.add_argument("--size", choices=sorted(BOUNDS), default="small", help="of the worlds")
+    parser.add_argument("--kubelet", default=IN_PROCESS, help="refkubelet (default), or a path")
+    parser.add_argument("--time", default="jump", help="of a kubelet binary: jump")
+    parser.add_argument("--jobs", type=int, default=processors(), help="processes (one each CPU)")
+    parser.add_argument("--minutes", type=float, metavar="N", help="begin no world after so long")
+    parser.add_argument("--shard", metavar="K/N", help="the K-th of N parts of the seeds")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="a JSON line for each world")
+    parser.add_argument(
+        "--resume", type=Path, metavar="FILE", help="go on with those results: add what is missing"
+    )
+    parser.add_argument(
+        "--found",
+        type=Path,
+        default=Path("found"),
+        metavar="DIR",
+        help="for scenarios of what breaks a law (default ./found)",
+    )
+    parser.add_argument(
+        "--tries",
+        type=int,
+        default=200,
+        metavar="N",
+        help="to make one small (default 200; 0: none)",
+    )
+    parser.add_argument("--show", type=int, metavar="SEED", help="print that world, run nothing")
+
+
+def main(options: argparse.Namespace) -> int:
+    """Play worlds, and write what breaks a law into scenario files. Exit codes: 0 all laws hold, 1
+    one was broken or a world could not be played, 2 it cannot be done like this."""
+    try:
+        if options.show is not None:
+            print(world_of(options.show, options.size).text(), end="")
+            return 0
+        return _searched(options)
+    except (SearchError, EnvironmentProblem) as problem:
+        print(f"kubelet-conformance search: {problem}", file=sys.stderr)
+        return EXIT_OPTIONS
+
+
+def _searched(options: argparse.Namespace) -> int:
+    choice = _choice(options)
+    seeds = _part(options.shard, _seeds(options.seeds))
+    head = _head(options)
+    with ExitStack() as stack:
+        file, done = _results(options, head)
+        if file is not None:
+            stack.enter_context(file)
+        executor = stack.enter_context(_executor(options.jobs))
+        told = _Told(len(seeds), RealClock(), file)
+        summary = told.summary
+        for line in done:
+            summary.add(line)
+        known = {line.seed for line in done}
+        plan = Plan(
+            seeds=[seed for seed in seeds if seed not in known],
+            choice=choice,
+            size=options.size,
+            minutes=options.minutes,
+            tries=options.tries,
+        )
+        try:
+            search(plan, executor, options.jobs, met=told.met, small=partial(_keep, options.found))
+        except BrokenExecutor:
+            print("a process has ended; go on with --resume", file=sys.stderr)
+    print("\n".join(words_of(summary, RealClock().monotonic_s() - told.began_s)))
+    return EXIT_BROKEN if summary.failed else 0
+
+
+def _choice(options: argparse.Namespace) -> Choice:
+    if options.jobs < 1:
+        raise SearchError(f"--jobs {options.jobs}: wanted 1 or more")
+    time = "real" if options.kubelet == IN_PROCESS else options.time
+    choice = Choice(kubelet=options.kubelet, runtime=FAKE, time=time, jobs=options.jobs)
+    choice.check()
+    return choice
+
+
+def _seeds(text: str) -> Sequence[int]:
+    """The seeds; a search has more of them than a run."""
+    first, colon, last = text.partition(":")
+    try:
+        if colon and "," not in text:
+            low, high = int(first), int(last)
+            if low <= high:
+                return range(low, high + 1)
+        return seeds_of(text)
+    except (ValueError, argparse.ArgumentTypeError):
+        raise SearchError(f"--seeds {text}: wanted seeds such as 7, 3,7 or 1:20000") from None
+
+
+def _part(shard: str | None, seeds: Sequence[int]) -> Sequence[int]:
+    if shard is None:
+        return seeds
+    part, slash, count = shard.partition("/")
+    if not (slash and part.isdigit() and count.isdigit() and 1 <= int(part) <= int(count)):
+        raise SearchError(f"--shard {shard}: wanted one such as 2/8")
+    return seeds[int(part) - 1 :: int(count)]
+
+
+def _head(options: argparse.Namespace) -> Head:
+    began = f"{RealClock().now():%Y-%m-%dT%H:%M:%SZ}"
+    kubelet = str(options.kubelet)
+    return Head(suite=own_version(), kubelet=kubelet, size=options.size, began=began)
+
+
+def _results(options: argparse.Namespace, head: Head) -> tuple[BinaryIO | None, list[Met]]:
+    """The file for the lines, and those that are in it already. Raises SearchError."""
+    if options.resume is not None:
+        before, done = read_lines(options.resume)
+        if (before.kubelet, before.size) != (head.kubelet, head.size):
+            what = f"worlds of size {before.size} on {before.kubelet}"
+            raise SearchError(f"--resume {options.resume}: it has {what}")
+        _cut_last_line(options.resume)
+        return options.resume.open("ab"), done
+    if options.results is None:
+        return None, []
+    try:
+        file = options.results.open("wb")
+    except OSError as error:
+        raise SearchError(f"--results {options.results}: {error.strerror}") from None
+    file.write(line_of(head))
+    return file, []
+
+
+def _cut_last_line(path: Path) -> None:
+    """Remove what is after the last end of a line: a line that was cut off."""
+    text = path.read_bytes()
+    if not text.endswith(b"\n"):
+        path.write_bytes(text[: text.rfind(b"\n") + 1])
+
+
+def _executor(count: int) -> Executor:
+    context = get_context("fork")
+    return ProcessPoolExecutor(count, mp_context=context, initializer=begin_worker)
+
+
+class _Told:
+    """Writes lines down, and says on the terminal how far it is."""
+
+    def __init__(self, count: int, clock: Clock, file: BinaryIO | None) -> None:
+        self.summary = Summary()
+        self.began_s = clock.monotonic_s()
+        self._count = count
+        self._clock = clock
+        self._file = file
+        self._told_s = self.began_s
+
+    def met(self, line: Met) -> None:
+        """Take the line of a world."""
+        self.summary.add(line)
+        if self._file is not None:
+            self._file.write(line_of(line))
+            self._file.flush()
+        for breach in line.breaches[:1]:
+            print(f"world {line.seed}: law {breach.law}: {breach.what}", flush=True)
+        if line.error:
+            print(f"world {line.seed}: error: {line.error.strip().splitlines()[-1]}", flush=True)
+        now_s = self._clock.monotonic_s()
+        if now_s - self._told_s >= TOLD_EACH_S:
+            self._told_s = now_s
+            rate = self.summary.worlds / (now_s - self.began_s)
+            left_s = (self._count - self.summary.worlds) / rate
+            print(
+                f"{self.summary.worlds} of {self._count} worlds, {rate * 3600:.0f} an hour, "
+                f"{left_s / 60:.1f} min left",
+                file=sys.stderr,
+                flush=True,
+            )
+
+
+def _keep(directory: Path, small: Small) -> None:
+    """Write the scenario of a law that was broken."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"{small.law}-{small.world.seed}.yaml"
+    path.write_text(small.world.text())
+    print(f"{path}: law {small.law}, broken in {small.breaks} of {small.tried} plays", flush=True)
+
+
+def words_of(summary: Summary, real_s: float) -> Iterable[str]:
+    """What came of a campaign, in lines."""
+    verdicts = ", ".join(f"{count} {word}" for word, count in sorted(summary.verdicts.items()))
+    yield f"{summary.worlds} worlds in {real_s:.0f} s ({summary.world_s / 3600:.1f} h of theirs)"
+    yield f"verdicts: {verdicts}"
+    yield from (f"law {law}: broken in {count} worlds" for law, count in summary.laws.most_common())
+    for name, count in summary.excuses.most_common():
+        yield f"excuse {name}: swallowed {count} breaches"
+    if summary.never:
+        yield f"never met: {', '.join(summary.never)}"

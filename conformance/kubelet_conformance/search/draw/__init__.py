@@ -1,0 +1,107 @@
+"""Draws worlds from seeds: `world_of`. Pure: the same seed gives the same world, everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from kubelet_conformance.search.draw.kinds import BOUNDS, Size, kinds_of
+from kubelet_conformance.search.draw.pods import draw_pod
+from kubelet_conformance.search.draw.steps import At, Cast, Step, draw_steps, settings
+from kubelet_conformance.search.world import World
+from simclock import Rng
+
+CALM_S: Final = 600
+"""So long after the last fault everything must be as it should be."""
+NONE: Final[Mapping[str, float]] = {}
+
+
+def world_of(seed: int, size: Size = "small", weights: Mapping[str, float] = NONE) -> World:
+    """The world that is drawn from that seed. `weights`: factors on how often kinds (`KINDS`) are
+    there."""
+    dice = Rng(seed).stream(f"world {size}")
+    kinds = kinds_of(dice, weights)
+    bounds = BOUNDS[size]
+    keys = [f"p{number}" for number in range(dice.randint(*bounds.pods))]
+    static = [key for key in keys if _is_static(dice.random(), kinds)]
+    pods = {key: draw_pod(dice, kinds, static=key in static) for key in keys}
+    cast = Cast(pods, static)
+    made = [(dice.choice((0.0, 0.0, 0.0, 2.0, 15.0)), _make(cast, key)) for key in keys]
+    count = dice.randint(*bounds.steps)
+    if "late objects" not in kinds:
+        made.insert(0, (0.0, {"create_object": settings()}))
+    else:
+        made.append((dice.choice((3.0, 20.0)), {"create_object": settings()}))
+    if not cast.of_api:
+        made = [at for at in made if "create_object" not in at[1]]
+    happens = draw_steps(dice, _possible(kinds, cast), cast, count, bounds.longest_wait_s)
+    document = {
+        "id": f"world-{seed}",
+        "title": f"World {seed}: {', '.join(kinds)}",
+        "needs": list(_needs(kinds)),
+        "kubelet": _configuration(kinds),
+        "node": {},
+        "pods": pods,
+        "steps": list(_with_time(sorted([*made, *happens], key=lambda at: at[0]))),
+        "calm": CALM_S,
+    }
+    return World(seed, kinds, document)
+
+
+def _is_static(chance: float, kinds: Sequence[str]) -> bool:
+    if "api pods" not in kinds:
+        return True
+    return "static pods" in kinds and chance < 0.5
+
+
+def _possible(kinds: Sequence[str], cast: Cast) -> list[str]:
+    """The kinds without those that are about pods of which there are none."""
+    without = set()
+    if not cast.of_api:
+        without |= {"forced deletions", "vanishing", "ephemeral", "resizes", "late objects"}
+    if not cast.static:
+        without |= {"files moved", "files twice"}
+    left = [kind for kind in kinds if kind not in without]
+    return left if any(kind in left for kind in _happening()) else [*left, "kubelet killed"]
+
+
+def _happening() -> list[str]:
+    from kubelet_conformance.search.draw.steps import DRAWS
+
+    return list(DRAWS)
+
+
+def _make(cast: Cast, key: str) -> Step:
+    return {"apply" if key in cast.static else "create": key}
+
+
+def _needs(kinds: Sequence[str]) -> list[str]:
+    needs = ["api"]
+    if "shutdowns" in kinds:
+        needs.append("shutdown")
+    if "resizes" in kinds:
+        needs.append("cgroups")
+    return needs
+
+
+def _configuration(kinds: Sequence[str]) -> dict[str, Any]:
+    config: dict[str, Any] = {"evictionPressureTransitionPeriod": "30s"}
+    if "evented" in kinds:
+        config["featureGates"] = {"EventedPLEG": True}
+    if "few pods" in kinds:
+        config["maxPods"] = 2
+    if "shutdowns" in kinds:
+        config |= {"shutdownGracePeriod": "20s", "shutdownGracePeriodCriticalPods": "5s"}
+    return config
+
+
+def _with_time(steps: Sequence[At]) -> list[Step]:
+    """The steps with the time that passes between them."""
+    timed: list[Step] = []
+    now_s = 0.0
+    for at_s, step in steps:
+        if at_s > now_s:
+            timed.append({"advance": round(at_s - now_s, 3)})
+        now_s = max(now_s, at_s)
+        timed.append(step)
+    return timed

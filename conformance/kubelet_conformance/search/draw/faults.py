@@ -1,0 +1,90 @@
+"""Draws what happens to calls of the kubelet: to the runtime, and to the API server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random  # noqa: TID251 (for its type)
+from typing import Any, Final
+
+CALLS: Final = (
+    *("RunPodSandbox", "CreateContainer", "StartContainer", "StopContainer", "StopPodSandbox"),
+    *("RemoveContainer", "RemovePodSandbox", "ListPodSandbox", "ListContainers", "Status"),
+    *("PodSandboxStatus", "ContainerStatus", "ImageStatus", "ExecSync"),
+)
+CHANGING: Final = CALLS[:7]
+LISTS: Final = ("ListPodSandbox", "ListContainers")
+HALVES: Final = (
+    *("RunPodSandbox", "StopPodSandbox", "RemovePodSandbox", "StartContainer", "StopContainer"),
+)
+TIMES: Final = (1, 1, 2, 5)
+LASTS_S: Final = (0.3, 1.5, 4.0, 12.0, 45.0)
+CODES: Final = ("UNKNOWN", "UNAVAILABLE", "DEADLINE_EXCEEDED")
+PATHS: Final = ("/pods/", "/pods$", "/status$", "/nodes", "/leases", "/events", "/configmaps", "")
+
+Drawn = list[tuple[float, dict[str, Any]]]
+
+
+def _fault(dice: Random, on: str, **what: Any) -> Drawn:
+    """A fault of the runtime with a label, and its end."""
+    begin = {"fault": {"on": on, **what, "label": "", "maybe": True}}
+    return [(0.0, begin), (dice.choice(LASTS_S), {"release": ""})]
+
+
+def _fails(dice: Random, cast: Any) -> Drawn:
+    fails = {"code": dice.choice(CODES), "message": "no", "times": dice.choice(TIMES)}
+    return _fault(dice, dice.choice(CALLS), fails=fails)
+
+
+def _slow(dice: Random, cast: Any) -> Drawn:
+    word = dice.choice(("delays", "answers_late"))
+    field = "delay_s" if word == "delays" else "after_s"
+    return _fault(dice, dice.choice(CALLS), **{word: {field: dice.choice((0.3, 1.5, 4.0, 12.0))}})
+
+
+def _hangs(dice: Random, cast: Any) -> Drawn:
+    return _fault(dice, dice.choice(CALLS), hangs={"times": 1})
+
+
+def _loses(dice: Random, cast: Any) -> Drawn:
+    return _fault(dice, dice.choice(CHANGING), loses_answer={"times": dice.choice(TIMES)})
+
+
+def _half(dice: Random, cast: Any) -> Drawn:
+    return _fault(dice, dice.choice(HALVES), fails_halfway={"times": dice.choice(TIMES)})
+
+
+def _stale(dice: Random, cast: Any) -> Drawn:
+    return _fault(dice, dice.choice(LISTS), goes_stale={})
+
+
+CALL_FAULTS: Final[Mapping[str, Callable[[Random, Any], Drawn]]] = {
+    "failing calls": _fails,
+    "slow calls": _slow,
+    "hanging calls": _hangs,
+    "lost answers": _loses,
+    "half calls": _half,
+    "stale answers": _stale,
+}
+
+
+def _of_server(dice: Random, **what: Any) -> Drawn:
+    on = dice.choice(("GET", "POST", "PUT", "PATCH", "DELETE", "*"))
+    fault = {"on": on, "path": dice.choice(PATHS), **what, "label": "", "maybe": True}
+    return [(0.0, {"api_fault": fault}), (dice.choice(LASTS_S), {"release": ""})]
+
+
+def _refuses(dice: Random, cast: Any) -> Drawn:
+    status = dice.choice((409, 429, 500, 503, 504))
+    return _of_server(dice, fails={"status": status}, times=dice.choice(TIMES))
+
+
+def _late(dice: Random, cast: Any) -> Drawn:
+    if dice.random() < 0.3:
+        return _of_server(dice, hangs={}, times=1)
+    return _of_server(dice, delays={"delay_s": dice.choice((0.5, 3.0, 12.0))})
+
+
+SERVER_FAULTS: Final[Mapping[str, Callable[[Random, Any], Drawn]]] = {
+    "server refuses": _refuses,
+    "server slow": _late,
+}

@@ -1,0 +1,106 @@
+"""The kinds of things that worlds have, and which of them are in one: few in each, so that what
+many kinds would hide shows (swarm testing)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random  # noqa: TID251 (for its type)
+from typing import Final, Literal
+
+from msgspec import Struct
+
+Size = Literal["small", "large"]
+
+SOURCES: Final = {"api pods": 0.8, "static pods": 0.5}
+OF_PODS: Final = {
+    "jobs": 0.4,
+    "crashes": 0.5,
+    "init containers": 0.3,
+    "sidecars": 0.25,
+    "probes": 0.3,
+    "hooks": 0.25,
+    "stubborn": 0.2,
+    "deadlines": 0.15,
+    "volumes": 0.25,
+    "amounts": 0.3,
+}
+"""What pods may have -> how many of the worlds have such pods."""
+OF_STEPS: Final = {
+    # what users do
+    "edits": 0.3,
+    "deletions": 0.5,
+    "forced deletions": 0.2,
+    "made again": 0.35,
+    "vanishing": 0.1,
+    "files moved": 0.2,
+    "files twice": 0.1,
+    "ephemeral": 0.1,
+    "resizes": 0.1,
+    "late objects": 0.3,
+    # what happens to containers
+    "exits": 0.3,
+    "kills": 0.25,
+    "drops": 0.15,
+    "sandboxes stopped": 0.2,
+    "sandboxes killed": 0.15,
+    # what happens to calls
+    "failing calls": 0.35,
+    "slow calls": 0.25,
+    "hanging calls": 0.2,
+    "lost answers": 0.2,
+    "half calls": 0.15,
+    "stale answers": 0.1,
+    # what happens to runtime, API server, kubelet, node
+    "runtime crashes": 0.2,
+    "lost state": 0.1,
+    "no network": 0.1,
+    "server away": 0.25,
+    "server refuses": 0.25,
+    "server slow": 0.2,
+    "kubelet killed": 0.4,
+    "kubelet restarted": 0.2,
+    "reboots": 0.1,
+    "pressure": 0.15,
+    "shutdowns": 0.08,
+}
+"""What happens -> in how many of the worlds it may."""
+OF_NODE: Final = {"evented": 0.3, "few pods": 0.1}
+KINDS: Final = {**SOURCES, **OF_PODS, **OF_STEPS, **OF_NODE}
+_ONLY_API: Final = frozenset(
+    {"forced deletions", "vanishing", "ephemeral", "resizes", "late objects", "deadlines"}
+)
+_ONLY_STATIC: Final = frozenset({"files moved", "files twice"})
+
+
+class Bounds(Struct, frozen=True):
+    """How large worlds of a size are: from, to."""
+
+    pods: tuple[int, int]
+    steps: tuple[int, int]
+    longest_wait_s: float
+
+
+BOUNDS: Final[Mapping[Size, Bounds]] = {
+    "small": Bounds(pods=(1, 4), steps=(2, 10), longest_wait_s=60.0),
+    "large": Bounds(pods=(5, 20), steps=(20, 60), longest_wait_s=120.0),
+}
+
+
+def kinds_of(dice: Random, weights: Mapping[str, float]) -> tuple[str, ...]:
+    """The kinds of one world. `weights`: factors on how often a kind is there, by its name."""
+    drawn = {
+        kind
+        for kind, share in KINDS.items()
+        if dice.random() < min(0.9, share * weights.get(kind, 1.0))
+    }
+    if not drawn & SOURCES.keys():
+        drawn.add(dice.choice(sorted(SOURCES)))
+    if "api pods" not in drawn:
+        drawn -= _ONLY_API
+    if "static pods" not in drawn:
+        drawn -= _ONLY_STATIC
+    if not drawn & OF_STEPS.keys():
+        drawn.add("kubelet killed")
+    if "resizes" in drawn:
+        drawn.add("amounts")
+    return tuple(kind for kind in KINDS if kind in drawn)

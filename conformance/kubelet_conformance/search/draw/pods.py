@@ -1,0 +1,118 @@
+"""Draws the pods of a world: entries of `pods` of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from random import Random  # noqa: TID251 (for its type)
+from typing import Any, Final
+
+POLICIES: Final = ("Always", "OnFailure", "Never")
+TIMES_S: Final = (0.0, 0.5, 2.0, 3.0, 8.0, 30.0)
+GRACES_S: Final = (0, 1, 2, 5, 30)
+CHECK: Final = {"exec": {"command": ["check"]}}
+OBJECT: Final = "settings"
+"""The ConfigMap that pods have as a volume."""
+
+
+def draw_pod(dice: Random, kinds: Collection[str], *, static: bool) -> dict[str, Any]:
+    """One pod, of these kinds."""
+    has_jobs = "jobs" in kinds and dice.random() < 0.6
+    policy = dice.choice(POLICIES) if has_jobs or dice.random() < 0.2 else "Always"
+    does: dict[str, Any] = {}
+    spec: dict[str, Any] = {
+        "restartPolicy": policy,
+        "terminationGracePeriodSeconds": dice.choice(GRACES_S),
+    }
+    names = ["main", "second", "third"][: dice.choice((1, 1, 1, 2, 3))]
+    spec["containers"] = [_container(dice, kinds, name) for name in names]
+    for name in names:
+        does[name] = _runs(dice, kinds, job=has_jobs)
+    first = _first(dice, kinds, does)
+    if first:
+        spec["initContainers"] = first
+    if "deadlines" in kinds and not static and dice.random() < 0.4:
+        spec["activeDeadlineSeconds"] = dice.choice((1, 5, 20, 60))
+    if "volumes" in kinds and dice.random() < 0.6:
+        _add_volume(dice, spec, static=static)
+    _answer_commands(dice, spec, does)
+    return {"spec": spec, "does": does}
+
+
+def _container(dice: Random, kinds: Collection[str], name: str) -> dict[str, Any]:
+    made: dict[str, Any] = {"name": name}
+    if "probes" in kinds and dice.random() < 0.5:
+        for probe in ("readinessProbe", "livenessProbe", "startupProbe"):
+            if dice.random() < 0.5:
+                made[probe] = {
+                    **CHECK,
+                    "periodSeconds": dice.choice((1, 2, 5)),
+                    "failureThreshold": dice.choice((1, 3)),
+                }
+    if "hooks" in kinds and dice.random() < 0.5:
+        hooks = {}
+        for hook in ("postStart", "preStop"):
+            if dice.random() < 0.6:
+                hooks[hook] = {"exec": {"command": ["hook"]}}
+        if hooks:
+            made["lifecycle"] = hooks
+    if "amounts" in kinds and dice.random() < 0.7:
+        amounts = {"cpu": dice.choice(("10m", "100m", "1")), "memory": "64Mi"}
+        made["resources"] = {"requests": amounts}
+        if dice.random() < 0.5:
+            made["resources"]["limits"] = amounts
+    return made
+
+
+def _runs(dice: Random, kinds: Collection[str], *, job: bool) -> list[dict[str, Any]]:
+    """What the runs of a container do; the last one goes on."""
+    return [_run(dice, kinds, job=job) for _ in range(dice.choice((1, 1, 2, 3)))]
+
+
+def _run(dice: Random, kinds: Collection[str], *, job: bool) -> dict[str, Any]:
+    run: dict[str, Any] = {"stops": {"code": dice.choice((0, 143)), "after_s": 0.2}}
+    if "stubborn" in kinds and dice.random() < 0.4:
+        run = {"ignores": {"signal": "SIGTERM"}}
+    if job and dice.random() < 0.7:
+        run["exits"] = {"code": 0, "after_s": dice.choice(TIMES_S)}
+    elif "crashes" in kinds and dice.random() < 0.5:
+        run["exits"] = {"code": dice.choice((1, 2, 137)), "after_s": dice.choice(TIMES_S)}
+    return run
+
+
+def _first(dice: Random, kinds: Collection[str], does: dict[str, Any]) -> list[dict[str, Any]]:
+    first: list[dict[str, Any]] = []
+    if "init containers" in kinds and dice.random() < 0.6:
+        for name in ("one", "two")[: dice.choice((1, 1, 2))]:
+            first.append({"name": name})
+            ends = {"exits": {"code": 0, "after_s": dice.choice(TIMES_S)}}
+            fails = {"exits": {"code": 3, "after_s": dice.choice(TIMES_S)}}
+            does[name] = [fails, ends] if dice.random() < 0.3 else [ends]
+    if "sidecars" in kinds and dice.random() < 0.6:
+        side = _container(dice, kinds, "side")
+        first.insert(dice.randint(0, len(first)), {**side, "restartPolicy": "Always"})
+        does["side"] = _runs(dice, kinds, job=False)
+    return first
+
+
+def _add_volume(dice: Random, spec: dict[str, Any], *, static: bool) -> None:
+    """A volume of the pod: one of an object that may come late, or an empty directory."""
+    kind: dict[str, Any] = {"emptyDir": {}}
+    if not static and dice.random() < 0.6:
+        kind = {"configMap": {"name": OBJECT}}
+    spec["volumes"] = [{"name": "data", **kind}]
+    spec["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+
+
+def _answer_commands(dice: Random, spec: dict[str, Any], does: dict[str, Any]) -> None:
+    """Let every run answer the commands of its probes and hooks: probes fail now and then."""
+    for one in (*spec["containers"], *spec.get("initContainers", ())):
+        commands = []
+        if any(probe in one for probe in ("readinessProbe", "livenessProbe", "startupProbe")):
+            codes = [dice.choice((0, 0, 0, 1)) for _ in range(dice.randint(0, 5))]
+            answers = [{"exit_code": code} for code in (*codes, 0)]
+            commands.append({"command": "check", "answers": answers})
+        if "lifecycle" in one:
+            answer = {"exit_code": 0, "delay_s": dice.choice((0.0, 0.7, 3.0))}
+            commands.append({"command": "hook", "answers": [answer]})
+        for run in does[one["name"]] if commands else ():
+            run["replies"] = commands if len(commands) > 1 else commands[0]

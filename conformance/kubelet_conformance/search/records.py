@@ -1,0 +1,86 @@
+"""What a campaign writes down: JSON lines, a head and a line for each world, so that it can go on
+where it was stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+from msgspec import Struct
+
+from kubelet_conformance.search.play import Breach
+
+FORMAT: Final = 1
+
+
+class SearchError(ValueError):
+    """A search cannot be done as it was asked for; the text says why."""
+
+
+class Head(Struct, frozen=True, kw_only=True, tag="search", tag_field="kind"):
+    """The first line: what all worlds of the file have in common."""
+
+    format: int = FORMAT
+    suite: str
+    """The version of this package."""
+    kubelet: str
+    size: str
+    began: str
+    """When, in UTC."""
+
+
+class Excused(Struct, frozen=True):
+    """A breach that is known."""
+
+    law: str
+    excuse: str
+    """The name of the excuse."""
+
+
+class Met(Struct, frozen=True, kw_only=True, tag="world", tag_field="kind"):
+    """The line of one world."""
+
+    seed: int
+    kinds: tuple[str, ...]
+    """What can be in it."""
+    verdict: Literal["holds", "excused", "broken", "error"]
+    breaches: tuple[Breach, ...] = ()
+    """Those that nothing excuses."""
+    excused: tuple[Excused, ...] = ()
+    error: str = ""
+    world_s: float = 0.0
+    real_s: float = 0.0
+
+
+Line = Head | Met
+_DECODER: Final = msgspec.json.Decoder(Line)
+
+
+def line_of(line: Line) -> bytes:
+    """The line as the file has it."""
+    return msgspec.json.encode(line) + b"\n"
+
+
+def read_lines(path: Path) -> tuple[Head, list[Met]]:
+    """What a file of an earlier campaign has; a last line that was cut off counts as not written.
+    Raises SearchError."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise SearchError(f"--resume {path}: {error.strerror}") from None
+    lines = list(_decoded(path, text))
+    if not lines or not isinstance(lines[0], Head):
+        raise SearchError(f"--resume {path}: its first line is none of a search")
+    return lines[0], [line for line in lines if isinstance(line, Met)]
+
+
+def _decoded(path: Path, text: bytes) -> Iterator[Line]:
+    whole, _, cut = text.rpartition(b"\n")
+    for number, line in enumerate(whole.splitlines(), start=1):
+        try:
+            yield _DECODER.decode(line)
+        except msgspec.MsgspecError as error:
+            raise SearchError(f"--resume {path}:{number}: no line of a search: {error}") from None
+    del cut

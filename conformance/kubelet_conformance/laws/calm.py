@@ -22,8 +22,8 @@ MAY_WAIT: Final = ("CrashLoopBackOff", "PodInitializing")
 
 @law("LIFE-114.2", "LIFE-200.3", "LIFE-206")
 def wanted_pods_go_on(seen: Seen) -> Iterator[str]:
-    """A pod that is neither over nor deleted has all its containers started, but for those that wait
-    in back-off or for init containers; one that was deleted is gone."""
+    """A pod that is neither over nor deleted has all its containers started, but for those in
+    back-off and those behind init containers; one that was deleted is gone."""
     there = seen.history.there
     for name, pod in sorted(_own_pods(there).items()):
         if pod["metadata"].get("deletionTimestamp"):
@@ -99,20 +99,28 @@ def told_as_it_is(seen: Seen) -> Iterator[str]:
 
 @law("MIRR-021.1", "MIRR-031.1", "MIRR-034")
 def mirrors_agree(seen: Seen) -> Iterator[str]:
-    """Each static pod has a mirror with its phase, and each mirror a static pod."""
+    """Each static pod that was admitted has a mirror with its phase, and each mirror a static
+    pod."""
     there = seen.history.there
     if there is None or not there.at_api:
         return
     static = _static(there)
     mirrors = {name: pod for name, pod in there.at_api.items() if _is_mirror(pod)}
     for name in sorted({*static, *mirrors}):
-        if name not in mirrors:
+        if name not in mirrors and _had_sandbox(seen, static[name]["metadata"]["uid"]):
             yield f"static pod {name} has no mirror"
+        elif name not in mirrors:
+            continue
         elif name not in static:
             yield f"mirror {name} has no static pod"
         elif _phase(static[name]) != _phase(mirrors[name]):
             phases = f"{_phase(mirrors[name])}, its pod {_phase(static[name])}"
             yield f"mirror {name} is {phases}"
+
+
+def _had_sandbox(seen: Seen, uid: str) -> bool:
+    """Whether the pod was admitted: a sandbox was made of it (MIRR-011)."""
+    return any(box.uid == uid for box in seen.lives.sandboxes.values())
 
 
 def _own_pods(there: There | None) -> Mapping[str, Mapping[str, Any]]:

@@ -246,11 +246,20 @@ def _may_have_flipped(seen: Seen, kind: str, before: Shown, after: Shown) -> boo
         return any(before.at_s <= made_s <= after.at_s for made_s in made)
     if kind not in FLIP:
         return False
+    if is_static(seen, after.uid) and _is_probed(seen, after.uid):
+        return True  # a probe that failed once, and not again
     states = [
         [(name, one.get("containerID"), one.get("state")) for name, one in _each(each.status)]
         for each in (before, after)
     ]
     return states[0] != states[1]
+
+
+def _is_probed(seen: Seen, uid: str) -> bool:
+    given = seen.history.pods.get(uid)
+    spec = given[0]["spec"] if given else {}
+    containers = (*spec.get("containers", ()), *spec.get("initContainers", ()))
+    return any("readinessProbe" in each for each in containers)
 
 
 def _each(status: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

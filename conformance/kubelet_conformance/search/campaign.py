@@ -18,7 +18,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from kubelet_conformance.harness.runs.choice import Choice
-from kubelet_conformance.search.draw.kinds import KINDS, Size
+from kubelet_conformance.search.drawing.kinds import KINDS, Size
 from kubelet_conformance.search.records import Met
 from kubelet_conformance.search.tasks import Small, make_small, meet
 from simclock import Clock, RealClock

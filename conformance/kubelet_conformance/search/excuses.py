@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kubelet_conformance.search.play import Breach
+from kubelet_conformance.search.playing import Breach
 from kubelet_conformance.search.world import World
 
 
@@ -42,8 +42,8 @@ EXCUSES: Final = (
     Excuse(
         "static-changed-while-down",
         "one-static",
-        "a static pod whose manifest changes while no kubelet runs starts beside the old one, which "
-        "only the runtime knows (docs/found.md)",
+        "a static pod whose manifest changes while no kubelet runs starts beside the old one, "
+        "which only the runtime knows (docs/found.md)",
         _changed_while_down,
     ),
 )

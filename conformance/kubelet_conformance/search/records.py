@@ -10,7 +10,7 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Struct
 
-from kubelet_conformance.search.play import Breach
+from kubelet_conformance.search.playing import Breach
 
 FORMAT: Final = 1
 

@@ -8,12 +8,12 @@ import traceback
 from msgspec import Struct
 
 from kubelet_conformance.harness.runs.choice import Choice
-from kubelet_conformance.search.draw import world_of
-from kubelet_conformance.search.draw.kinds import Size
+from kubelet_conformance.search.drawing import world_of
+from kubelet_conformance.search.drawing.kinds import Size
 from kubelet_conformance.search.excuses import excuse_of
-from kubelet_conformance.search.play import Verdict, play
+from kubelet_conformance.search.playing import Verdict, play
 from kubelet_conformance.search.records import Excused, Met
-from kubelet_conformance.search.shrink import shrink
+from kubelet_conformance.search.shrinking import shrink
 from kubelet_conformance.search.world import World
 
 
@@ -38,8 +38,8 @@ _OWN: dict[str, bool] = {"mounts": False}
 
 
 def meet(seed: int, size: Size, choice: Choice) -> Met:
-    """Draw the world of that seed, play it, and say what came of it. Raises nothing: what goes wrong
-    is the `error` of the line."""
+    """Draw the world of that seed, play it, and say what came of it. Raises nothing: what goes
+    wrong is the `error` of the line."""
     try:
         world = world_of(seed, size)
         verdict = _played(world, choice)
@@ -77,7 +77,7 @@ def _played(world: World, choice: Choice) -> Verdict:
 
 
 def _judged(world: World, choice: Choice) -> Verdict:
-    """The verdict without what is excused: a world must not become a known one as it gets smaller."""
+    """The verdict without what is excused: a world must not become a known one on its way."""
     verdict = _played(world, choice)
     left = tuple(breach for breach in verdict.breaches if excuse_of(world, breach) is None)
     return Verdict(verdict.seed, left, verdict.error, verdict.world_s, verdict.real_s)

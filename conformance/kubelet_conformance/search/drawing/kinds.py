@@ -49,7 +49,6 @@ OF_STEPS: Final = {
     "hanging calls": 0.2,
     "lost answers": 0.2,
     "half calls": 0.15,
-    "stale answers": 0.1,
     # what happens to runtime, API server, kubelet, node
     "runtime crashes": 0.2,
     "lost state": 0.1,

@@ -12,7 +12,6 @@ CALLS: Final = (
     *("PodSandboxStatus", "ContainerStatus", "ImageStatus", "ExecSync"),
 )
 CHANGING: Final = CALLS[:7]
-LISTS: Final = ("ListPodSandbox", "ListContainers")
 HALVES: Final = (
     *("RunPodSandbox", "StopPodSandbox", "RemovePodSandbox", "StartContainer", "StopContainer"),
 )
@@ -53,17 +52,12 @@ def _half(dice: Random, cast: Any) -> Drawn:
     return _fault(dice, dice.choice(HALVES), fails_halfway={"times": dice.choice(TIMES)})
 
 
-def _stale(dice: Random, cast: Any) -> Drawn:
-    return _fault(dice, dice.choice(LISTS), goes_stale={})
-
-
 CALL_FAULTS: Final[Mapping[str, Callable[[Random, Any], Drawn]]] = {
     "failing calls": _fails,
     "slow calls": _slow,
     "hanging calls": _hangs,
     "lost answers": _loses,
     "half calls": _half,
-    "stale answers": _stale,
 }
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kubelet_conformance.search.draw.kinds import BOUNDS, Size, kinds_of
-from kubelet_conformance.search.draw.pods import draw_pod
-from kubelet_conformance.search.draw.steps import At, Cast, Step, draw_steps, settings
+from kubelet_conformance.search.drawing.kinds import BOUNDS, Size, kinds_of
+from kubelet_conformance.search.drawing.pods import draw_pod
+from kubelet_conformance.search.drawing.steps import At, Cast, Step, draw_steps, settings
 from kubelet_conformance.search.world import World
 from simclock import Rng
 
@@ -66,7 +66,7 @@ def _possible(kinds: Sequence[str], cast: Cast) -> list[str]:
 
 
 def _happening() -> list[str]:
-    from kubelet_conformance.search.draw.steps import DRAWS
+    from kubelet_conformance.search.drawing.steps import DRAWS
 
     return list(DRAWS)
 

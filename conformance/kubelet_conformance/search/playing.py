@@ -64,12 +64,18 @@ def play(world: World, choice: Choice | None = None, *, own_mounts: bool = False
 
 def verdict_of(seed: int, result: Result) -> Verdict:
     """The verdict that the result of its case is."""
-    timing = {"world_s": round(result.case_s, 3), "real_s": round(result.real_s, 3)}
-    if result.outcome is Outcome.PASSED:
-        return Verdict(seed, **timing)
-    if result.outcome is not Outcome.FAILED:
-        return Verdict(seed, error=result.detail or result.outcome.value, **timing)
-    return Verdict(seed, breaches=tuple(_breaches(result.detail.splitlines())), **timing)
+    breaches, error = [], ""
+    if result.outcome is Outcome.FAILED:
+        breaches = _breaches(result.detail.splitlines())
+    elif result.outcome is not Outcome.PASSED:
+        error = result.detail or result.outcome.value
+    return Verdict(
+        seed,
+        breaches=tuple(breaches),
+        error=error,
+        world_s=round(result.case_s, 3),
+        real_s=round(result.real_s, 3),
+    )
 
 
 def _breaches(lines: Sequence[str]) -> list[Breach]:

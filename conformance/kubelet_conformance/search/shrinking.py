@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kubelet_conformance.search.play import Play
+from kubelet_conformance.search.playing import Play
 from kubelet_conformance.search.world import World
 from kubeobjects.strict.errors import ScriptError
 from kubeobjects.structs import replace

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from kubelet_conformance.search.draw.faults import CALL_FAULTS, SERVER_FAULTS
-from kubelet_conformance.search.draw.pods import OBJECT
+from kubelet_conformance.search.drawing.faults import CALL_FAULTS, SERVER_FAULTS
+from kubelet_conformance.search.drawing.pods import OBJECT
 
 Step = dict[str, Any]
 At = tuple[float, Step]
@@ -197,11 +197,11 @@ DRAWS: Final[Mapping[str, Draw]] = {
     **SERVER_FAULTS,
 }
 """What happens -> how it is drawn."""
-EXCLUSIVE: Final = (
-    {"kubelet killed", "kubelet restarted", "reboots"},
-    {"runtime crashes", "lost state", "reboots"},
+EXCLUSIVE: Final = frozenset(
+    {"kubelet killed", "kubelet restarted", "reboots", "runtime crashes", "lost state"}
 )
-"""Kinds of which two do not go on at the same time: what is down cannot be taken down."""
+"""Kinds of which two do not go on at the same time: what is down cannot be taken down, and a
+kubelet does not start without its runtime."""
 
 
 def draw_steps(
@@ -210,7 +210,7 @@ def draw_steps(
     """`count` things that happen, as steps in order of time, counted from the begin."""
     possible = [kind for kind in kinds if kind in DRAWS]
     steps: list[At] = []
-    busy_until_s = [0.0] * len(EXCLUSIVE)
+    busy_until_s = 0.0
     now_s = 0.0
     for number in range(count):
         now_s += dice.choice((*GAPS_S, dice.uniform(0.0, longest_wait_s)))
@@ -218,11 +218,10 @@ def draw_steps(
         drawn = [
             (now_s + after_s, _labelled(step, number)) for after_s, step in DRAWS[kind](dice, cast)
         ]
-        groups = [place for place, group in enumerate(EXCLUSIVE) if kind in group]
-        if any(busy_until_s[place] > now_s for place in groups):
-            continue
-        for place in groups:
-            busy_until_s[place] = drawn[-1][0] + 0.1
+        if kind in EXCLUSIVE:
+            if busy_until_s > now_s:
+                continue
+            busy_until_s = drawn[-1][0] + 0.1
         steps += drawn
     return sorted(steps, key=lambda at: at[0])
 

@@ -73,6 +73,10 @@ class ApiServer:
     def _items(self, plural: str) -> Iterable[dict[str, Any]]:
         return self.fake.store.items(plural)
 
+    def names(self, plural: str) -> list[str]:
+        """The names of all objects of a kind."""
+        return [item["metadata"]["name"] for item in self._items(plural)]
+
     def events(self) -> list[dict[str, Any]]:
         """All events in the order in which they were first seen here; a repeated event keeps its
         place."""

@@ -28,8 +28,15 @@ def wanted_pods_go_on(seen: Seen) -> Iterator[str]:
     for name, pod in sorted(_own_pods(there).items()):
         if pod["metadata"].get("deletionTimestamp"):
             yield f"pod {name} was deleted, and is still there"
-        elif _phase(pod) not in ENDED:
+        elif _phase(pod) not in ENDED and _has_its_objects(there, pod):
             yield from _in_the_way(name, pod)
+
+
+def _has_its_objects(there: There | None, pod: Mapping[str, Any]) -> bool:
+    """Whether the objects that are its volumes are there: it waits for them else."""
+    volumes = pod["spec"].get("volumes") or ()
+    wanted = {each["configMap"]["name"] for each in volumes if "configMap" in each}
+    return there is None or wanted <= there.configmaps
 
 
 def _in_the_way(name: str, pod: Mapping[str, Any]) -> Iterator[str]:

@@ -64,6 +64,8 @@ class There(Struct, frozen=True, kw_only=True):
     """Name -> pod, as `/pods` shows it."""
     at_api: Mapping[str, Mapping[str, Any]] = {}
     """Name -> pod of the node, as the API server has it, mirrors included."""
+    configmaps: frozenset[str] = frozenset()
+    """The names of those that the API server has."""
 
 
 class History(Struct, frozen=True, kw_only=True):

@@ -3,13 +3,16 @@ how narrow it is. A breach that is excused is counted, and is no failure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from kubelet_conformance.search.playing import Breach
 from kubelet_conformance.search.world import World
+
+CHANGES: Final = ("edit", "rename_file", "write_file", "apply", "remove_file", "remove")
+"""Steps that change manifests."""
 
 
 class Excuse(Struct, frozen=True):
@@ -24,27 +27,29 @@ class Excuse(Struct, frozen=True):
     """Whether this breach in this world is that one."""
 
 
-def _changed_while_down(world: World, breach: Breach) -> bool:
-    """Whether the manifest of a static pod changes while no kubelet runs."""
-    down = False
-    for step in world.document["steps"]:
-        (word,) = step
-        if word == "kubelet":
-            argument = step[word]
-            does = argument["do"] if isinstance(argument, Mapping) else argument
-            down = does in ("kill", "stop")
-        elif down and word in ("edit", "rename_file", "write_file", "apply", "remove_file"):
-            return True
-    return False
+def _changed_before_a_start(world: World, breach: Breach) -> bool:
+    """Whether a kubelet ends after a manifest has changed, or a manifest changes before it starts:
+    the new kubelet does not know the old pod."""
+    words = [word for step in world.document["steps"] for word in step]
+    changes = [place for place, word in enumerate(words) if word in CHANGES]
+    ends = [place for place, word in enumerate(words) if word in ("kubelet", "reboot")]
+    return bool(changes and ends and changes[0] < ends[-1]) or _changed_at_the_end(words)
+
+
+def _changed_at_the_end(words: Sequence[str]) -> bool:
+    """Whether a manifest changes after the last thing that is done to the kubelet, which may be its
+    end: it starts when all is calm."""
+    last = max((place for place, word in enumerate(words) if word == "kubelet"), default=None)
+    return last is not None and any(word in CHANGES for word in words[last:])
 
 
 EXCUSES: Final = (
     Excuse(
-        "static-changed-while-down",
+        "112814",
         "one-static",
-        "a static pod whose manifest changes while no kubelet runs starts beside the old one, "
-        "which only the runtime knows (docs/found.md)",
-        _changed_while_down,
+        "a static pod whose manifest was changed before a kubelet starts runs beside the old one, "
+        "which only the runtime knows (kubernetes#112814, kubernetes#23186)",
+        _changed_before_a_start,
     ),
 )
 """All of them, in the order in which they are asked."""

@@ -107,6 +107,7 @@ async def there_on(parts: Parts, watch: Watch) -> There:
             for name, pod in at_api.items()
             if pod["spec"].get("nodeName") == parts.node_name
         },
+        configmaps=frozenset(parts.api.names("configmaps") if parts.api is not None else ()),
     )
 
 

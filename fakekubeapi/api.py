@@ -122,6 +122,7 @@ class FakeApi:
         content_type: str = "application/json",
         user: User = ADMIN,
         user_agent: str = "",
+        undisturbed: bool = False,
     ) -> Response:
         """Carry out one request; a refusal is an answer, too, with a `metav1.Status` as its body.
 
@@ -129,7 +130,8 @@ class FakeApi:
         a wire. `content_type`: what bytes are; for a PATCH always the kind of patch. `user`: who
         sends it (`client_of`); nobody is refused anything, but it is noted in certificate requests
         and counts in reviews of oneself. `user_agent`: the program that sends it, which owns the
-        fields that it writes unless `params` has a `fieldManager`. With
+        fields that it writes unless `params` has a `fieldManager`. `undisturbed`: faults are for
+        others, only `down` is for it, too. With
         `params={"watch": "true"}` the response has `events`. Raises: ApiUnreachable while the
         server is `down`.
         """
@@ -142,6 +144,7 @@ class FakeApi:
             user=user,
             user_agent=user_agent,
             schema=self.schema,
+            undisturbed=undisturbed,
         )
         response = await self.exchange(asked)
         events = None if response.events is None else _copied(response.events)
@@ -350,7 +353,7 @@ class FakeApi:
         # A request takes at least one pass of the loop, as one over a network would.
         await asyncio.sleep(0)
         try:
-            await self._faults.strike(asked.method, asked.path)
+            await self._faults.strike(asked.method, asked.path, only_down=asked.undisturbed)
             await _pass_time(delay.before_s)
             await self._dispatcher.wait_for_version(asked)
             left_s = delay.after_s

@@ -42,6 +42,8 @@ class Asked:
     """The program that sends it."""
     schema: Schema = field(default_factory=schema_of)
     """The types of the minor that is served."""
+    undisturbed: bool = False
+    """Whether faults are not for it; a server that is down is down for all."""
 
     def with_body(self, sent: Any) -> Asked:
         """The same request with a body; its path is not read again."""

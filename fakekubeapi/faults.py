@@ -114,8 +114,9 @@ class Faults:
         self._rules.append(rule)
         return rule
 
-    async def strike(self, method: str, path: str) -> None:
-        """Apply to one request every rule that matches it. Raises: see `Fault.strike`."""
+    async def strike(self, method: str, path: str, *, only_down: bool = False) -> None:
+        """Apply to one request every rule that matches it; with `only_down` only those that say
+        that the server is down. Raises: see `Fault.strike`."""
         for rule in reversed(list(self._rules)):
-            if rule.matches(method, path):
+            if rule.matches(method, path) and (rule.down or not only_down):
                 await rule.strike()

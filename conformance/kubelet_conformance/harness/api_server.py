@@ -126,9 +126,10 @@ class ApiServer:
 
     async def request(self, method: str, path: str, **arguments: Any) -> Any:
         """Send a request as a user, for the body of its answer; `arguments` of `FakeApi.request`.
-        Raises RuntimeError with the server's message when it is refused."""
+        Faults are for the kubelet's requests alone. Raises RuntimeError with the server's message
+        when it is refused."""
         self.by_users.add(self.fake.request_count + 1)
-        answer = await self.fake.request(method, path, **arguments)
+        answer = await self.fake.request(method, path, undisturbed=True, **arguments)
         if answer.status >= 300:
             reason = answer.body.get("message") if isinstance(answer.body, dict) else answer.body
             raise RuntimeError(f"{method} {path} was refused with {answer.status}: {reason}")

@@ -6,10 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kubelet_conformance.laws.law import Seen, law
+from kubelet_conformance.laws.lives import Container, Lives
 
 MISTAKES: Final = ("INVALID_ARGUMENT", "ALREADY_EXISTS", "FAILED_PRECONDITION")
 """Codes with which a runtime refuses what its client should not have asked. UNIMPLEMENTED is none:
 a kubelet finds out so what an older runtime has (CRI-009.3)."""
+OUTSIDE_S: Final = 1.5
+"""So long a kubelet may go on with a sandbox that somebody else has stopped, although an answer has
+said so: it looks at that when it lists sandboxes again."""
 MIN_TIMEOUT_S: Final = 2
 
 
@@ -49,7 +53,8 @@ def removed_when_over(seen: Seen) -> Iterator[str]:
 @law("PROBE-014.1")
 def nothing_in_what_is_over(seen: Seen) -> Iterator[str]:
     """No command runs in a container that is known to have ended, unless the one before has failed
-    and is tried again, no container is made in a sandbox that was stopped."""
+    and is tried again, or others of its pod are still being stopped; no container is made in a
+    sandbox that was stopped."""
     lives = seen.lives
     failed_s: dict[str, float] = {}
     for call in seen.history.calls:
@@ -58,16 +63,30 @@ def nothing_in_what_is_over(seen: Seen) -> Iterator[str]:
             again = failed_s.get(call.request.container_id) == call.started_s
             if call.error is not None:
                 failed_s[call.request.container_id] = call.ended_s
-            if again or one is None or one.over_s is None:
+            if again or one is None or one.over_s is None or _others_stop(lives, one, call):
                 continue
             if one.over_s < call.started_s - 1.0:
                 at = seen.history.since(call.started_s)
                 yield f"a command runs in {one.pod}/{one.name} at {at}, which had ended"
         elif call.method == "CreateContainer":
             box = lives.sandboxes.get(call.request.pod_sandbox_id)
-            if box is not None and box.over_s is not None and box.over_s < call.started_s:
+            slack_s = OUTSIDE_S if seen.history.did("outside") else 0.0
+            if box is not None and box.over_s is not None and box.over_s < call.started_s - slack_s:
                 at = seen.history.since(call.started_s)
                 yield f"{call.pod}/{call.container} is made at {at} in a stopped sandbox"
+
+
+def _others_stop(lives: Lives, one: Container, call: Any) -> bool:
+    """Whether a container was stopped with its pod, of which others have not ended yet: the status
+    of the pod is made anew when all have."""
+    if not one.stops:
+        return False
+    others = (other for each in lives.of_pod(one.uid).values() for other in each)
+    return any(
+        other.started_s is not None and (other.over_s is None or other.over_s > call.started_s - 1)
+        for other in others
+        if other is not one
+    )
 
 
 @law("LIFE-143.1", "LIFE-143.5")

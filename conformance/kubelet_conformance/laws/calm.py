@@ -106,28 +106,22 @@ def told_as_it_is(seen: Seen) -> Iterator[str]:
 
 @law("MIRR-021.1", "MIRR-031.1", "MIRR-034")
 def mirrors_agree(seen: Seen) -> Iterator[str]:
-    """Each static pod that was admitted has a mirror with its phase, and each mirror a static
-    pod."""
+    """Each static pod that is not over has a mirror with its phase, and each mirror a static pod.
+    One that was over when it was read has no mirror, nor has one that was not admitted."""
     there = seen.history.there
     if there is None or not there.at_api:
         return
     static = _static(there)
     mirrors = {name: pod for name, pod in there.at_api.items() if _is_mirror(pod)}
     for name in sorted({*static, *mirrors}):
-        if name not in mirrors and _had_sandbox(seen, static[name]["metadata"]["uid"]):
-            yield f"static pod {name} has no mirror"
-        elif name not in mirrors:
-            continue
+        if name not in mirrors:
+            if _phase(static[name]) not in ENDED:
+                yield f"static pod {name} has no mirror"
         elif name not in static:
             yield f"mirror {name} has no static pod"
         elif _phase(static[name]) != _phase(mirrors[name]):
             phases = f"{_phase(mirrors[name])}, its pod {_phase(static[name])}"
             yield f"mirror {name} is {phases}"
-
-
-def _had_sandbox(seen: Seen, uid: str) -> bool:
-    """Whether the pod was admitted: a sandbox was made of it (MIRR-011)."""
-    return any(box.uid == uid for box in seen.lives.sandboxes.values())
 
 
 def _own_pods(there: There | None) -> Mapping[str, Mapping[str, Any]]:

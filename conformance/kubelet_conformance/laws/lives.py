@@ -172,7 +172,7 @@ def _stopped(lives: Lives, call: Any) -> None:
 
 def _removed(lives: Lives, call: Any) -> None:
     one = lives.containers.get(call.request.container_id)
-    if one is not None and call.error is None:
+    if one is not None and (call.error is None or call.disturbed):  # the answer may be lost
         one.removed_s = call.ended_s
         one.over_s = call.ended_s if one.over_s is None else one.over_s
 

@@ -229,13 +229,34 @@ def _successive(seen: Seen) -> Iterator[tuple[Shown, Shown]]:
 
 def _remembered(seen: Seen) -> Iterator[tuple[Shown, Shown]]:
     """The same, without those between which a kubelet was started that may not know the one
-    before, or the pod of a manifest came back. What the API server had of a pod when it came back
-    is not what the kubelet made."""
+    before, the pod of a manifest came back, or its mirror was made again: a status that meets
+    another mirror than its own is forgotten. Of a pod that came back only the startTime tells when
+    its status is a new one."""
     starts = [each.at_s for each in seen.history.planned if each.kind == "start"]
+    mirrors = [(one.started_s, _made_pod(one)) for one in seen.history.requests if _made_pod(one)]
+    back: set[str] = set()
     for before, after in _successive(seen):
-        anew = (after if is_static(seen, after.uid) else before).again
-        if not anew and not any(before.at_s <= at <= after.at_s for at in starts):
+        if is_static(seen, after.uid):
+            if after.again:
+                back.add(after.uid)
+            if after.uid in back:
+                new, old = (each.status.get("startTime") for each in (after, before))
+                if not after.again and new is not None and new != old:
+                    back.discard(after.uid)
+                continue
+            if any(
+                name == after.pod and before.at_s - 1 <= at <= after.at_s for at, name in mirrors
+            ):
+                continue
+        if not any(before.at_s <= at <= after.at_s for at in starts):
             yield before, after
+
+
+def _made_pod(request: Any) -> str:
+    """The name of the pod that a request has made; "": it has made none."""
+    if request.method != "POST" or not request.path.endswith("/pods") or request.status >= 300:
+        return ""
+    return str(request.body["metadata"]["name"])
 
 
 def _may_have_flipped(seen: Seen, kind: str, before: Shown, after: Shown) -> bool:

@@ -65,7 +65,7 @@ def test_all_goes_that_the_law_does_not_need() -> None:
     assert not small.document["kubelet"]
     (pod,) = small.document["pods"].values()
     assert [sorted(one) for one in pod["spec"]["containers"]] == [["name"]]
-    assert [list(step)[0] for step in small.document["steps"]] == ["create", "kubelet"]
+    assert [next(iter(step)) for step in small.document["steps"]] == ["create", "kubelet"]
     assert sized(small) < sized(WORLD)
 
 

@@ -42,6 +42,7 @@ class Snapshots:
         self.events: list[dict[str, Any]] = []
         self.node: dict[str, Any] = {}
         self._statuses: dict[str, list[dict[str, Any]]] = {}
+        self._shown_uids: dict[str, str] = {}  # of those with the last statuses
         self.history: list[Shown] = []
         self.given: dict[str, list[dict[str, Any]]] = {}
         """UID -> the pod as it was seen first and after each change of its generation."""
@@ -89,11 +90,14 @@ class Snapshots:
 
     def _note_status(self, name: str, pod: dict[str, Any], *, again: bool = False) -> None:
         status = pod.get("status") or {}
+        uid = str(pod["metadata"].get("uid"))
         statuses = self._statuses.setdefault(name, [])
         if not statuses or statuses[-1] != status:
             statuses.append(status)
-            uid = str(pod["metadata"].get("uid"))
-            self.history.append(Shown(self._clock.monotonic_s(), name, uid, status, again))
+        elif self._shown_uids[name] == uid:
+            return
+        self._shown_uids[name] = uid
+        self.history.append(Shown(self._clock.monotonic_s(), name, uid, status, again))
 
     def _note_given(self, pod: dict[str, Any]) -> None:
         metadata = pod["metadata"]

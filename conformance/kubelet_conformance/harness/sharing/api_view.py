@@ -83,7 +83,7 @@ class TenantApi(ApiServer):
             shared = self._tenancy.shared_pod if is_pod else self._tenancy.shared_object
             arguments["body"] = shared(body)
         self.by_users.add(self._whole.request_count + 1)
-        answer = await self._whole.request(method, path, **arguments)
+        answer = await self._whole.request(method, path, undisturbed=True, **arguments)
         body = self._tenancy.own_object(answer.body)
         if answer.status >= 300:
             reason = body.get("message") if isinstance(body, dict) else body

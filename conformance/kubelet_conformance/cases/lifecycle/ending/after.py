@@ -128,7 +128,8 @@ async def a_pod_that_has_stopped_before_is_not_waited_for(node: Node) -> None:
     """While ordinary pods end for a shutdown the container of a critical pod dies for good, and
     what it left in its cgroup cannot die. When the turn of critical pods comes the shutdown is not
     held up for that one: its containers have stopped."""
-    await run_all(node, stubborn("web"), pod("core", restartPolicy="Never", **CRITICAL))
+    core = pod("core", grace_s=25, restartPolicy="Never", **CRITICAL)
+    await run_all(node, stubborn("web"), core)
     process, group = leave_process(node, "core")
     await freeze(node, process)
     node.machine.shut_down()

@@ -159,3 +159,18 @@ async def a_volume_stays_in_use_over_a_restart(node: Node) -> None:
     expect(node, all(names == [name] for names in lists), "the volume is always in use", lists)
     expect_calls(node, driver, IN * 2)
     await wait_runs(node, "web")
+
+
+@conformance(id="csi-api-away", rules=["SRC-071.3", "NODE-219.4"], needs=RESTART)
+async def volumes_of_pods_that_are_not_known_yet_stay(node: Node) -> None:
+    """While a restarted kubelet cannot ask the API server for its pods, their volumes are neither
+    unpublished nor unstaged; nor are they when it has asked."""
+    driver = await running(node, STAGE)
+    await node.kubelet.stop()
+    with node.api.down():
+        await node.kubelet.start()
+        await node.run_for(RESTARTED_S)
+        expect_equal(node, driver.methods(*OUT), [], "ends of volumes while the API is away")
+    await node.run_for(2 * limits.START_S)
+    expect_equal(node, driver.methods(*OUT), [], "ends of volumes")
+    expect_equal(node, node.count("StopContainer"), 0, "stops")

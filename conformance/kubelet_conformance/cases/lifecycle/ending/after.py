@@ -90,7 +90,8 @@ async def a_pod_that_comes_back_after_its_kill_starts_at_once(node: Node) -> Non
 )
 async def how_a_pod_ended_while_the_kubelet_was_away_is_shown(node: Node) -> None:
     """A pod that has ended while the kubelet was away, and that another client has marked as
-    Failed, is only cleaned up by the next kubelet; its status then tells how its container ended."""
+    Failed, is only cleaned up by the next kubelet; its status tells then how its container
+    ended."""
     await node.api.create_pod(pod("web", restartPolicy="Never"))
     await api_running(node, "web")
     await node.run_for(limits.NOTICE_S)

@@ -140,9 +140,7 @@ async def a_pod_that_has_ended_makes_room_at_once(node: Node) -> None:
     )
 
 
-@conformance(
-    id="resize-after-the-init", rules=["LIFE-122.1"], needs=[*NEEDS, FAULTS], since="1.36"
-)
+@conformance(id="resize-after-the-init", rules=["LIFE-122.1"], needs=[*NEEDS, FAULTS], since="1.36")
 async def a_resize_waits_for_an_init_container_that_cannot_start(node: Node) -> None:
     """While a plain init container cannot be created the syncs of its pod end there: the sidecar
     before it is not resized. It is in the sync that starts the init container."""

@@ -42,6 +42,7 @@ class Feature(Enum):
         "a runtime with user namespaces and recursive read-only mounts (a fake's; hosts differ)"
     )
     APPARMOR = "a machine with AppArmor (in virtual time, or this one has it)"
+    NO_APPARMOR = "a machine without AppArmor (in virtual time, or this one has none)"
     MEMORY_NOTIFICATION = "cgroups that tell when memory runs short (in virtual time)"
     RESTART = "a kubelet that can be stopped and started"
     POD_NETWORK = "pods whose addresses the kubelet can reach"

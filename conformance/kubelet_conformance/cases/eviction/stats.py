@@ -1,6 +1,7 @@
 """What the kubelet measures, as /stats/summary shows it."""
 
 from datetime import datetime
+from typing import Any
 
 from kubelet_conformance.harness import limits
 from kubelet_conformance.harness.expect import expect, expect_equal
@@ -74,6 +75,39 @@ async def what_nobody_tells_of_io_has_a_time(node: Node) -> None:
     web = pods[node.runtime.pod_name("web")]
     for stats in (*web["containers"], web):
         expect(node, stats.get("io", {}).get("time"), "io has a time", stats.get("io"))
+
+
+@conformance(
+    id="summary-pressure",
+    rules=["SRV-030.7"],
+    needs=[Feature.STATUS, Feature.FAULTS],
+    node_config={"featureGates": {"PodAndContainerStatsFromCRI": True}},
+    since="1.36",
+    alone=True,
+)
+async def the_summary_has_the_pressure_that_the_runtime_tells(node: Node) -> None:
+    """With the gate PodAndContainerStatsFromCRI the psi of a container's CPU, memory and io are
+    what ListPodSandboxStats tells of them."""
+
+    def pressed(answer: Any) -> None:
+        for sandbox in answer.stats:
+            for stats in sandbox.linux.containers:
+                for weight, part in enumerate((stats.cpu, stats.memory, stats.io), start=1):
+                    part.timestamp = max(part.timestamp, 1)
+                    part.psi.Some.Total, part.psi.Some.Avg10 = 1000 * weight, 1.5 * weight
+                    part.psi.Full.Total, part.psi.Full.Avg300 = 100 * weight, 0.5 * weight
+
+    node.runtime.on("ListPodSandboxStats").changes_answer(pressed)
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    await node.run_for(limits.EVICTION_CYCLE_S)
+    pods = {p["podRef"]["name"]: p for p in (await node.kubelet.summary())["pods"]}
+    (main,) = pods[node.runtime.pod_name("web")]["containers"]
+    for weight, name in enumerate(("cpu", "memory", "io"), start=1):
+        psi = main.get(name, {}).get("psi")
+        some = {"total": 1000 * weight, "avg10": 1.5 * weight, "avg60": 0, "avg300": 0}
+        full = {"total": 100 * weight, "avg10": 0, "avg60": 0, "avg300": 0.5 * weight}
+        expect_equal(node, psi, {"some": some, "full": full}, f"psi of {name}")
 
 
 @conformance(

@@ -113,6 +113,25 @@ async def a_pod_above_the_sum_of_its_limits_is_ended(node: Node) -> None:
     await evicted_for(node, "web", text, within_s=EVICTED_S)
 
 
+@conformance(
+    id="pod-limit-form", rules=["SRC-036.5", "EVIC-101.2"], needs=[API, Feature.STATUS], alone=True
+)
+async def a_sum_of_limits_is_shown_like_its_first_part(node: Node) -> None:
+    """The message about a pod above the sum of its limits has the sum in the family of suffixes of
+    the first limit that is not 0: decimal before a binary one, and the other way round."""
+    for name, texts, total in (
+        ("decimal", ("0Mi", "1M", "1Mi"), "2048576"),
+        ("binary", ("0", "1Mi", "1024k"), "2024Ki"),
+    ):
+        sizes = [{"limits": {"ephemeral-storage": text}} for text in texts]
+        named = zip("abc", sizes, strict=True)
+        work = runs(stops(1), uses(disk_bytes=40 * MI))
+        parts = [container(each, resources=size) for each, size in named]
+        await node.api.run_pods(pod(name, *parts, container("d", work)))
+        text = f"Pod ephemeral local storage usage exceeds the total limit of containers {total}. "
+        await evicted_for(node, name, text, within_s=EVICTED_S)
+
+
 @conformance(id="limits-all-at-once", rules=["EVIC-086.1", "EVIC-101.2"], needs=[API], alone=True)
 async def all_offenders_end_in_one_cycle(node: Node) -> None:
     """Two pods above their limits are evicted in the same cycle, and a pod within its limit keeps

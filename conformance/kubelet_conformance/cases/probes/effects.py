@@ -1,5 +1,7 @@
 """Exec probes, and what the kubelet does about their results."""
 
+from typing import Any
+
 from kubelet_conformance.harness import limits
 from kubelet_conformance.harness.expect import expect, expect_equal, expect_order
 from kubelet_conformance.harness.manifests import ExecProbe, container, pod
@@ -201,3 +203,38 @@ async def probes_begin_after_the_initial_delay(node: Node) -> None:
     expect(
         node, probed - started >= 1.9, "first run after 2 s or more", f"{probed - started:.2f} s"
     )
+
+
+@conformance(id="probe-of-a-gone-pod", rules=["PROBE-032.4"], needs=[Feature.API, Feature.FAULTS])
+async def a_result_for_a_pod_that_is_gone_changes_nothing(node: Node) -> None:
+    """A pod is force-deleted while its readiness probe runs, which then fails for the first time.
+    Nothing is started or written for that pod any more, and others go on."""
+
+    def fail(answer: Any) -> None:
+        answer.exit_code = 1
+
+    probed = container("main", probes={"readiness": ExecProbe()})
+    await node.api.run_pods(pod("web", probed), pod("other"))
+    await node.run_until(
+        lambda: node.api.container("web", "main").get("ready") is True, within_s=limits.START_S + 2
+    )
+    node.runtime.on("ExecSync", pod="web").changes_answer(fail)
+    node.runtime.on("ExecSync", pod="web").delays(3)
+    node.runtime.on("StopContainer", pod="web").delays(6)
+    before = node.count("ExecSync", pod="web")
+    await node.run_until(lambda: node.count("ExecSync", pod="web") > before, within_s=4)
+    await node.api.delete_pod("web", grace_s=0)
+    await node.run_until(
+        lambda: 1 in answers(node, "/tmp/readiness"), within_s=3, what="the probe fails"
+    )
+    patches = len(node.api.requests("PATCH", "/pods/web/status$"))
+    await node.run_until(
+        lambda: node.count("StopPodSandbox", pod="web"),
+        within_s=6 + limits.STOP_S,
+        what="web has stopped",
+    )
+    await node.run_for(limits.NOTICE_S)
+    expect_equal(node, len(node.api.requests("PATCH", "/pods/web/status$")), patches, "statuses")
+    counts = [node.count(m, pod="web") for m in ("RunPodSandbox", "StartContainer")]
+    expect_equal(node, counts, [1, 1], "sandboxes and starts of web")
+    expect_equal(node, node.count("StopContainer", pod="other"), 0, "stops of other")

@@ -137,7 +137,7 @@ async def successes_count_in_a_row_only(node: Node) -> None:
 
 @conformance(
     id="restart-stays-started",
-    rules=["PROBE-017.2", "PROBE-041.3", "PROBE-053"],
+    rules=["PROBE-017.2", "PROBE-041.3", "PROBE-053", "LIFE-175.4"],
     needs=[API, Feature.RESTART],
     bugs=[
         KnownBug(

@@ -122,7 +122,7 @@ async def a_terminating_pod_still_becomes_unready(node: Node) -> None:
 
 @conformance(
     id="restart-stays-ready",
-    rules=["PROBE-051", "PROBE-052"],
+    rules=["PROBE-051", "PROBE-052", "LIFE-175.4"],
     level=Level.SHOULD,
     needs=[API, RESTART],
     bugs=[

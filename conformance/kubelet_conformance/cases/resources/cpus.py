@@ -240,3 +240,30 @@ async def cpus_of_a_pod_that_is_gone_can_be_given_again(node: Node) -> None:
             what=f"{name} is gone",
         )
         await node.run_for(limits.HOUSEKEEPING_S + limits.NOTICE_S)
+
+
+@conformance(
+    id="cpus-of-unheard-pods", rules=["SRC-071.5", "CG-081"],
+    needs=[STATUS, NODE, Feature.API, Feature.RESTART],
+    node_config=STATIC, machine={"cores": 4, "memory_bytes": 8 << 30},
+)  # fmt: skip
+async def cpus_of_pods_that_are_not_known_yet_stay_theirs(node: Node) -> None:
+    """A restarted kubelet that cannot ask the API server for its pods gives their CPUs to nobody: a
+    static pod that comes meanwhile gets the one that is left, and another one shares what is not
+    anybody's own."""
+    await node.api.create_pod(pod("job", guaranteed("main", "2")))
+    await node.wait_running("job")
+    own = parse_cpuset(created(node, "main").cpuset_cpus)
+    await node.kubelet.stop()
+    with node.api.down():
+        await node.kubelet.start()
+        await node.apply_static(pod("web", guaranteed("second", "1")))
+        await node.wait_running("web", "second")
+        await node.apply_static(pod("other", container("sharing")))
+        await node.wait_running("other", "sharing")
+        for name in ("second", "sharing"):
+            given = parse_cpuset(created(node, name).cpuset_cpus)
+            expect(node, given and not given & own, f"{name} has none of job's CPUs", sorted(given))
+        entries = json.loads(node.machine.read_root_file("cpu_manager_state")).get("entries", {})
+        expect_equal(node, len(entries), 2, "entries of the state file")
+    expect_equal(node, node.count("StopContainer", pod="job"), 0, "stops of job")

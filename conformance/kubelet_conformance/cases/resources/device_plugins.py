@@ -55,7 +55,7 @@ async def a_registration_that_is_wrong_is_answered_with_the_reason(node: Node) -
     await widgets(node, "w1")
 
 
-@conformance(id="device-unhealthy", rules=["CG-084"], needs=NEEDS, since="1.36")
+@conformance(id="device-unhealthy", rules=["CG-084", "LIFE-005.3"], needs=NEEDS, since="1.36")
 async def unhealthy_devices_count_but_are_not_given(node: Node) -> None:
     """An unhealthy device counts for capacity, not for allocatable. When none is healthy a new pod
     is rejected, and one that has the device keeps running."""

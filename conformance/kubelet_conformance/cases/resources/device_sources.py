@@ -20,7 +20,7 @@ from kubelet_conformance.registry import Feature, conformance
 
 @conformance(
     id="device-before-the-sources",
-    rules=["CG-084.8"],
+    rules=["CG-084.8", "SRC-071.5"],
     needs=[*NEEDS, Feature.RESTART],
 )
 async def devices_of_unheard_pods_are_not_given_away(node: Node) -> None:

@@ -31,12 +31,12 @@ async def remove(node: Node, container_id: str) -> None:
 
 @conformance(
     id="lost-container-restarts",
-    rules=["LIFE-172", "BACK-020", "LIFE-172.1", "LIFE-172.2"],
+    rules=["LIFE-172", "BACK-020", "LIFE-172.1", "LIFE-114.2"],
     needs=[STATUS],
 )
 async def a_running_container_that_vanished_counts_as_a_restart(node: Node) -> None:
-    """A container that was removed behind the kubelet's back is replaced, and its end is shown as
-    unknown."""
+    """A container that was removed behind the kubelet's back is replaced in the same sandbox, and
+    its end is shown as unknown."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     await remove(node, newest_id(node, "main"))
@@ -53,6 +53,7 @@ async def a_running_container_that_vanished_counts_as_a_restart(node: Node) -> N
     last = node.container("web", "main").get("lastState", {}).get("terminated", {})
     fields = (last.get("exitCode"), last.get("reason"))
     expect_equal(node, fields, (137, "ContainerStatusUnknown"), "exit code, reason of the lost one")
+    expect_equal(node, node.count("RunPodSandbox", pod="web"), 1, "sandboxes")
 
 
 @conformance(id="exit-code-not-forgotten", rules=["LIFE-173", "STAT-029"], needs=[STATUS])
@@ -202,25 +203,34 @@ async def a_pod_that_vanishes_while_it_stops_keeps_its_deletion_grace(node: Node
     expect_equal(node, timeouts, [11], "timeouts of StopContainer")
 
 
+def requests_for(node: Node, name: str) -> dict[str, int]:
+    """How often the kubelet asked for the pod, and wrote its status."""
+    paths = {"GET": f"/pods/{name}$", "PATCH": f"/pods/{name}/status$"}
+    return {m: len(node.api.requests(m, path, of_users=False)) for m, path in paths.items()}
+
+
 @conformance(
     id="gone-while-down",
-    rules=["LIFE-203", "LIFE-072", "LIFE-203.1", "LIFE-072.2"],
+    rules=["LIFE-203", "LIFE-072", "LIFE-203.1", "LIFE-072.2", "LIFE-072.3"],
     needs=[API, RESTART],
 )
 async def a_pod_that_vanished_while_the_kubelet_was_down_is_killed(node: Node) -> None:
     """A restarted kubelet stops the containers of a pod that has vanished from the API with 2 s,
-    and without the preStop hook."""
+    and without the preStop hook. It has no status to write of that pod, and asks for none."""
     hooks = {"preStop": hook(takes_s=1)}
     await node.api.create_pod(pod("web", container("main", hooks=hooks), grace_s=9))
     await api_running(node, "web")
     await node.kubelet.stop()
     await node.api.delete_pod("web", grace_s=0)
+    before = requests_for(node, "web")
     await node.kubelet.start()
     await node.run_until(
         lambda: node.count("StopPodSandbox", pod="web"),
         within_s=limits.START_S + limits.STOP_S,
         what="StopPodSandbox",
     )
+    await node.run_for(limits.STATUS_PASS_S + 1)
+    expect_equal(node, requests_for(node, "web"), before, "requests for the pod")
     timeouts = [c.request.timeout for c in node.calls("StopContainer", pod="web")]
     expect_equal(node, timeouts, [2], "timeouts of StopContainer")
     expect_equal(node, node.count("ExecSync", pod="web"), 0, "hooks run")

@@ -101,6 +101,8 @@ class World:
     """The mount table of the machine."""
     spans: Spans = NO_SPANS
     """Where spans go."""
+    apparmor: bool = True
+    """Whether the machine's kernel has AppArmor."""
     keeps_log: bool = True
     """Whether all that the kubelet logs is kept, for the failure of its case; errors are."""
 
@@ -214,6 +216,7 @@ class InProcessKubelet:
             root_dir=str(self._paths.root),
             node_ips=given.ips,
             runtime_version=runtime,
+            apparmor=world.apparmor,
             labels=given.labels,
         )
         return KubeletDeps(

@@ -17,7 +17,7 @@ OF_THE_NODE: Final = frozenset(
         *(Feature.CGROUPS, Feature.CONTAINER_GROUPS, Feature.MEMORY_NOTIFICATION),
         *(Feature.CGROUP_V1, Feature.CGROUP_V2, Feature.SYSTEMD_CGROUPS),
         *(Feature.MANIFEST_URL, Feature.DEVICE_PLUGINS, Feature.RESTART),
-        *(Feature.IMAGE_GC, Feature.IMAGE_VOLUMES),
+        *(Feature.IMAGE_GC, Feature.IMAGE_VOLUMES, Feature.NO_APPARMOR),
         *(Feature.BEHAVIORS, Feature.EVENTS, Feature.STREAMED_LISTS),
     }
 )

@@ -48,7 +48,7 @@ def machine_features(*, virtual: bool) -> Features:
     if virtual:
         return {
             *(Feature.VIRTUAL_TIME, Feature.NODE_RESOURCES, Feature.SHUTDOWN, Feature.OWN_DISK),
-            *(Feature.SPLIT_DISK, Feature.APPARMOR),
+            *(Feature.SPLIT_DISK, Feature.APPARMOR, Feature.NO_APPARMOR),
             *(Feature.MEMORY_NOTIFICATION, Feature.TWO_FAMILIES),
             *(Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2, Feature.SYSTEMD_CGROUPS),
         }
@@ -57,8 +57,7 @@ def machine_features(*, virtual: bool) -> Features:
         features.add(Feature.SHUTDOWN)
     if not why_no_disk():
         features.add(Feature.OWN_DISK)
-    if _has_apparmor():
-        features.add(Feature.APPARMOR)
+    features.add(Feature.APPARMOR if _has_apparmor() else Feature.NO_APPARMOR)
     # Here, not above: runs without a kubelet program start earlier.
     from kubelet_conformance.harness.kubelets.program import own_addresses
 

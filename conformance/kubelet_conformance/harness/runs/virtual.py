@@ -97,6 +97,7 @@ async def virtual_parts(
         network=FakeNetwork(runtime.cri.ports, manifests),
         device_plugins=plugins,
         registry=registry,
+        apparmor=Feature.NO_APPARMOR not in case.needs,
         keeps_log=keeps_log,
     )
     kubelet = InProcessKubelet(paths, world)

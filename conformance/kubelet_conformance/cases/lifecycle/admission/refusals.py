@@ -61,6 +61,20 @@ async def an_unsafe_kernel_setting_is_refused(node: Node) -> None:
     await refused(node, pod("web", securityContext=context), "SysctlForbidden", text)
 
 
+@conformance(id="admit-apparmor", rules=["LIFE-227"], needs=[API, Feature.NO_APPARMOR])
+async def a_profile_of_apparmor_needs_apparmor(node: Node) -> None:
+    """Where the kernel has no AppArmor a pod that wants a profile for itself or for a container is
+    refused; one that is unconfined runs."""
+    text = "Cannot enforce AppArmor: AppArmor is not enabled on the host"
+    shared = {"appArmorProfile": {"type": "RuntimeDefault"}}
+    await refused(node, pod("default", securityContext=shared), "AppArmor", text)
+    own = {"appArmorProfile": {"type": "Localhost", "localhostProfile": "mine"}}
+    plan = pod("own", container("main", securityContext=own))
+    await refused(node, plan, "AppArmor", text)
+    free = {"appArmorProfile": {"type": "Unconfined"}}
+    await node.api.run_pods(pod("free", securityContext=free))
+
+
 @conformance(
     id="admit-name", rules=["LIFE-226", "LIFE-225.4"], needs=[API], node_config={"maxPods": 1}
 )

@@ -13,6 +13,7 @@ from kubelet_conformance.cases.lifecycle.resizing.common import (
     main_of,
     run_pod,
     until,
+    updates,
 )
 from kubelet_conformance.cases.lifecycle.resizing.pending import free_m, pending, taking
 from kubelet_conformance.harness import limits
@@ -137,3 +138,32 @@ async def a_pod_that_has_ended_makes_room_at_once(node: Node) -> None:
         ),
         "the amount is allocated",
     )
+
+
+@conformance(id="resize-after-the-init", rules=["LIFE-122.1"], needs=[*NEEDS, FAULTS], since="1.36")
+async def a_resize_waits_for_an_init_container_that_cannot_start(node: Node) -> None:
+    """While a plain init container cannot be created the syncs of its pod end there: the sidecar
+    before it is not resized. It is in the sync that starts the init container."""
+    side = main_of("100m", "64Mi", name="side", restartPolicy="Always")
+    setup = container("setup", exits(0, after_s=30))
+    with node.runtime.on("CreateContainer", container="setup").fails("UNKNOWN", "no space"):
+        await node.api.create_pod(pod("web", init=[side, setup]))
+        await node.run_until(
+            lambda: node.count("CreateContainer", container="setup"), within_s=limits.START_S
+        )
+        await node.api.resize_pod("web", "side", asking("200m", "64Mi"), init=True)
+        tries = node.count("CreateContainer", container="setup")
+        await node.run_until(
+            lambda: node.count("CreateContainer", container="setup") >= tries + 2,
+            within_s=2 * limits.SYNC_ERROR_S + limits.NOTICE_S,
+            what="two more tries",
+        )
+        expect_equal(node, len(updates(node, "side")), 0, "updates while setup cannot start")
+    await node.run_until(
+        lambda: updates(node, "side"),
+        within_s=limits.SYNC_ERROR_S + limits.NOTICE_S,
+        what="side is resized",
+    )
+    starts = node.times_s("StartContainer", container="setup")
+    updated_s = node.times_s("UpdateContainerResources", container="side")[0]
+    expect(node, starts and starts[0] <= updated_s, "setup starts before the resize", starts)

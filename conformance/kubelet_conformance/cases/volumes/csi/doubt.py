@@ -159,3 +159,19 @@ async def a_volume_stays_in_use_over_a_restart(node: Node) -> None:
     expect(node, all(names == [name] for names in lists), "the volume is always in use", lists)
     expect_calls(node, driver, IN * 2)
     await wait_runs(node, "web")
+
+
+@conformance(id="csi-before-the-pods", rules=["SRC-071.3", "NODE-219.4"], needs=RESTART)
+async def volumes_of_pods_that_are_not_known_yet_stay(node: Node) -> None:
+    """While a restarted kubelet waits for the list of its pods, and the driver is registered again,
+    their volumes are neither unpublished nor unstaged; nor are they when the list has come."""
+    driver = await running(node, STAGE)
+    await node.kubelet.stop()
+    with node.api.slow("GET", "/api/v1/pods", 40):
+        await node.kubelet.start()
+        await node.run_for(35)
+        expect_equal(node, driver.methods(*OUT), [], "ends of volumes before the pods are known")
+    await wait_calls(node, driver, IN[1], 2, within_s=RESTARTED_S)
+    await node.run_for(limits.START_S)
+    expect_calls(node, driver, IN * 2)
+    expect_equal(node, node.count("StopContainer"), 0, "stops")

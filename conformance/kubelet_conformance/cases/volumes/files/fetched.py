@@ -7,6 +7,7 @@ from kubelet_conformance.cases.volumes.common import (
     UPDATE_S,
     VOLUME,
     config_map,
+    main,
     run_with,
     wait_failed,
     wait_files,
@@ -198,3 +199,26 @@ async def a_read_waits_a_second_for_the_server(node: Node) -> None:
         await node.run_until(
             lambda: node.running("web"), within_s=20 + limits.START_S, what="the pod runs"
         )
+
+
+@conformance(
+    id="objects-let-go",
+    rules=["LIFE-073.3"],
+    needs=LONG,
+    node_config={"syncFrequency": "10m"},
+)
+async def an_object_of_an_ended_pod_is_not_watched(node: Node) -> None:
+    """When the only pod with a ConfigMap has ended the ConfigMap is no longer watched, although
+    less time has passed than five times syncFrequency."""
+    await node.api.create_object("configmaps", config_map("settings", a="1"))
+    short_lived = main(workload=exits(0, after_s=2))
+    await node.api.create_pod(with_volume("job", SETTINGS, short_lived, restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.api.phase("job") == "Succeeded" and node.count("StopPodSandbox", pod="job"),
+        within_s=2 + limits.START_S + limits.STOP_S,
+        what="job has ended",
+    )
+    await node.run_for(limits.STOP_S)
+    before = asked(node)
+    await node.run_for(620)  # a watch ends after 10 min at the latest, and is begun again
+    expect_equal(node, asked(node), before, "requests after the end")

@@ -45,6 +45,22 @@ async def a_device_plugin_is_found_and_registered(node: Node) -> None:
     expect_equal(node, plugin.device.allocated, [("w1",)], "calls of Allocate")
 
 
+@conformance(id="plugin-elsewhere", rules=["CG-086.2", "CG-087.1"], needs=NEEDS)
+async def a_device_plugin_may_serve_at_another_socket(node: Node) -> None:
+    """A device plugin that names another socket as its endpoint is called there."""
+    service = widgets("w1")
+    await node.plugins.offer(".service.sock", service)  # hidden: nobody registers it
+    place = str(node.plugins.socket(".service.sock"))
+    plugin = RegisteredPlugin(DEVICE, WIDGET, endpoint=place)
+    await node.plugins.offer("widget.sock", plugin)
+    expect_equal(node, await told(node, plugin), (True, ""), "status")
+    await shows(node, "1")
+    await node.api.create_pod(pod("web", with_widgets(1)))
+    await node.wait_running("web")
+    assert service.device is not None
+    expect_equal(node, service.device.allocated, [("w1",)], "calls of Allocate")
+
+
 @conformance(id="plugin-hidden", rules=["CG-086.1"], needs=NEEDS)
 async def hidden_sockets_are_not_asked(node: Node) -> None:
     """A socket whose name begins with a dot is not asked; nor is one in such a directory."""

@@ -1,6 +1,7 @@
 """Pods that wait for volumes: what is told, what goes on beside them, and how they end."""
 
 from kubelet_conformance.cases.volumes.common import (
+    UPDATE_S,
     VOLUME,
     config_map,
     main,
@@ -45,6 +46,29 @@ async def tries_are_further_apart_each_time(node: Node) -> None:
     await node.run_for(80)
     tries = node.event_count("FailedMount", pod="web")
     expect(node, 7 <= tries <= 9, "seven to nine tries in 80 s", tries)
+
+
+@conformance(id="volume-wait-anew", rules=["NODE-202.2"], needs=LONG)
+async def after_a_success_the_pauses_begin_anew(node: Node) -> None:
+    """When a volume was filled at last, its next failure is tried again as soon as the first one
+    was, however long the pauses had become."""
+    await node.api.create_pod(with_volume("web", SETTINGS))
+    await wait_failed(node, "web")
+    await node.run_for(40)
+    await node.api.create_object("configmaps", config_map("settings", a="1"))
+    await node.run_until(
+        lambda: node.running("web"), within_s=40 + limits.START_S, what="the pod runs"
+    )
+    before = node.event_count("FailedMount", pod="web")
+    await node.api.delete_object("configmaps", "settings")
+    await node.run_until(
+        lambda: node.event_count("FailedMount", pod="web") > before,
+        within_s=UPDATE_S,
+        what="the volume cannot be filled anew",
+    )
+    await node.run_for(20)
+    tries = node.event_count("FailedMount", pod="web") - before
+    expect(node, tries >= 5, "five tries in 20 s", tries)
 
 
 @conformance(id="volume-claim-missing", rules=["NODE-214.1", "NODE-202.3"], needs=NEEDS)

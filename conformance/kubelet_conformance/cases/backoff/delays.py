@@ -90,8 +90,8 @@ async def the_delay_counts_from_the_end_of_the_container(node: Node) -> None:
 )  # fmt: skip
 async def a_start_that_failed_does_not_end_a_crash_loop(node: Node) -> None:
     """When a restart in a crash loop fails in the runtime, the next one waits for the next delay of
-    the series, counted from the last exit: not only as long as after any failed sync. (That holds as
-    long as the runtime has the record of that exit; here nobody can remove it.)"""
+    the series, counted from the last exit: not only as long as after any failed sync. (That holds
+    as long as the runtime has the record of that exit; here nobody can remove it.)"""
     node.runtime.on("RemoveContainer", container="main").fails("UNKNOWN", "busy")
     await node.apply_static(pod("web", container("main", exits(1))))
     before = await starts(node, 5, within_s=sum(restart_after(d).high_s for d in (5, 10, 20, 40)))

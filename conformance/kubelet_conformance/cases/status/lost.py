@@ -55,6 +55,27 @@ async def a_running_container_that_vanished_counts_as_a_restart(node: Node) -> N
     expect_equal(node, fields, (137, "ContainerStatusUnknown"), "exit code, reason of the lost one")
 
 
+@conformance(id="one-status-missing", rules=["PLEG-001"], needs=[STATUS, FAULTS])
+async def a_container_of_which_the_runtime_knows_no_more_hides_no_other(node: Node) -> None:
+    """While the runtime lists a container but says of it that there is none, the others of its pod
+    are seen as ever, and none is made again."""
+    first = container("first", exits(0))
+    two = (container("main"), container("side"))
+    await node.apply_static(pod("web", *two, init=[first]))
+    await node.wait_running("web", "side")
+    await node.run_for(limits.NOTICE_S)
+    node.runtime.on("ContainerStatus", container="first").fails("NOT_FOUND", "no such container")
+    await node.runtime.kill_container("side", pod="web")
+    await node.run_until(
+        lambda: node.count("StartContainer", container="side") == 2,
+        within_s=limits.START_S,
+        what="a second start of side",
+    )
+    await node.run_for(limits.NOTICE_S)
+    made = {name: node.count("CreateContainer", container=name) for name in ("main", "side")}
+    expect_equal(node, made, {"main": 1, "side": 2}, "containers made")
+
+
 @conformance(id="lost-while-deleted", rules=["LIFE-172.2"], needs=[API])
 async def a_container_that_vanishes_while_its_pod_ends_is_no_restart(node: Node) -> None:
     """A container that is removed behind the kubelet's back while its pod is being deleted is shown

@@ -235,7 +235,7 @@ async def volumes_of_all_kinds_are_shown_beside_each_other(node: Node) -> None:
     claim = {"name": VOLUME, "persistentVolumeClaim": {"claimName": "data"}}
     mounts = [{"name": each, "mountPath": f"/{each}"} for each in (VOLUME, "scratch")]
     await run_pod(
-        node, pod("web", container("main", volumeMounts=mounts), volumes=[claim, scratch])
+        node, pod("web", container("main", volumeMounts=mounts), volumes=[scratch, claim])
     )
     await node.run_for(MEASURED_S)
     shown = await sizes(node)

@@ -56,24 +56,26 @@ async def a_running_container_that_vanished_counts_as_a_restart(node: Node) -> N
 
 
 @conformance(id="one-status-missing", rules=["PLEG-001"], needs=[STATUS, FAULTS])
-async def a_container_of_which_the_runtime_knows_no_more_hides_no_other(node: Node) -> None:
-    """While the runtime lists a container but says of it that there is none, the others of its pod
-    are seen as ever, and none is made again."""
-    first = container("first", exits(0))
-    two = (container("main"), container("side"))
-    await node.apply_static(pod("web", *two, init=[first]))
-    await node.wait_running("web", "side")
-    await node.run_for(limits.NOTICE_S)
-    node.runtime.on("ContainerStatus", container="first").fails("NOT_FOUND", "no such container")
-    await node.runtime.kill_container("side", pod="web")
+async def containers_of_which_the_runtime_knows_no_more_hide_no_other(node: Node) -> None:
+    """While the runtime lists containers that have ended, but says that there are none such, the
+    others of their pod are seen as ever, and none that runs is made again."""
+    gone = ("first", "done")
+    three = (container("main"), container("done", exits(0, after_s=2)), container("last"))
+    init = [container("first", exits(0))]
+    await node.apply_static(pod("web", *three, init=init, restartPolicy="OnFailure"))
+    await node.wait_running("web", "last")
+    await node.run_for(2 + limits.NOTICE_S)
+    for name in gone:
+        node.runtime.on("ContainerStatus", container=name).fails("NOT_FOUND", "no such container")
+    await node.runtime.kill_container("last", pod="web")
     await node.run_until(
-        lambda: node.count("StartContainer", container="side") == 2,
+        lambda: node.count("StartContainer", container="last") == 2,
         within_s=limits.START_S,
-        what="a second start of side",
+        what="a second start of the last one",
     )
     await node.run_for(limits.NOTICE_S)
-    made = {name: node.count("CreateContainer", container=name) for name in ("main", "side")}
-    expect_equal(node, made, {"main": 1, "side": 2}, "containers made")
+    made = {name: node.count("CreateContainer", container=name) for name in ("main", "last")}
+    expect_equal(node, made, {"main": 1, "last": 2}, "containers made")
 
 
 @conformance(id="lost-while-deleted", rules=["LIFE-172.2"], needs=[API])

@@ -1,5 +1,7 @@
 """Pods that wait for volumes: what is told, what goes on beside them, and how they end."""
 
+import os
+
 from kubelet_conformance.cases.volumes.common import (
     UPDATE_S,
     VOLUME,
@@ -149,16 +151,22 @@ async def a_new_kubelet_goes_on_with_the_volumes(node: Node) -> None:
 
 @conformance(id="volume-sub-path", rules=["NODE-211.2", "NODE-205.2"], needs=NEEDS)
 async def one_file_of_a_config_map_can_be_mounted(node: Node) -> None:
-    """With a subPath a container gets one file of a ConfigMap, behind all links."""
+    """With a subPath a container gets one file of a ConfigMap, behind all links, also beside the
+    whole volume."""
     await node.api.create_object("configmaps", config_map("settings", a="1", b="2"))
     mount = {"name": VOLUME, "mountPath": "/etc/a", "subPath": "a"}
-    plan = with_volume("web", SETTINGS, container("main", volumeMounts=[mount]))
+    whole = {"name": VOLUME, "mountPath": "/v"}
+    plan = with_volume("web", SETTINGS, container("main", volumeMounts=[whole, mount]))
     await run_with(node, plan)
     mounts = node.calls("CreateContainer", container="main")[0].request.config.mounts
-    config_mount = next(m for m in mounts if m.container_path == "/etc/a")
-    with open(config_mount.host_path) as file:
+    of_file, of_all = (
+        next(m for m in mounts if m.container_path == path) for path in ("/etc/a", "/v")
+    )
+    expect(node, os.path.isfile(of_file.host_path), "a file at /etc/a", of_file.host_path)
+    with open(of_file.host_path) as file:
         content = file.read()
-    expect_equal(node, (content, config_mount.readonly), ("1", True), "content, read-only")
+    expect_equal(node, (content, of_file.readonly), ("1", True), "content, read-only")
+    expect(node, os.path.isdir(of_all.host_path), "a directory at /v", of_all.host_path)
 
 
 @conformance(id="volume-and-variables", rules=["NODE-207.1", "LIFE-137.1"], needs=NEEDS)

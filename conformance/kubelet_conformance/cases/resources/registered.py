@@ -125,7 +125,8 @@ async def a_plugin_without_its_socket_is_let_go(node: Node) -> None:
 @conformance(id="plugin-tried-again", rules=["CG-086.5"], needs=[*NEEDS, Feature.VIRTUAL_TIME])
 async def a_plugin_that_fails_is_tried_again(node: Node) -> None:
     """A plug-in that does not tell what it is is asked again, after half a second, then after twice
-    as long each time, at most about two minutes; others do not wait for it."""
+    as long each time, at most about two minutes; others do not wait for it. Once it was registered
+    the pauses begin anew."""
     broken, good = widgets("w1"), widgets("w1")
     broken.broken = "not yet"
     await node.plugins.offer("a.sock", broken)
@@ -141,6 +142,11 @@ async def a_plugin_that_fails_is_tried_again(node: Node) -> None:
     broken.broken = ""
     await node.run_until(lambda: broken.told, within_s=130, what="a registration status")
     expect_equal(node, broken.told, [(True, "")], "status")
+    before, broken.broken = broken.asked, "not any more"
+    await node.plugins.offer("a.sock", broken)
+    await node.run_for(12)
+    more = broken.asked - before
+    expect(node, more >= 3, "three calls of GetInfo in 12 s of the one that was made anew", more)
 
 
 @conformance(id="plugin-hangs", rules=["CG-086.6"], needs=[*NEEDS, Feature.VIRTUAL_TIME])

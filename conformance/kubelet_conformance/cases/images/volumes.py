@@ -119,3 +119,22 @@ async def one_missing_image_keeps_no_other_from_being_mounted(node: Node) -> Non
     await wait_running(node, "web", "there")
     made = [call.container for call in node.calls("CreateContainer", pod="web")]
     expect_equal(node, made, ["there"], "containers made")
+
+
+@conformance(
+    id="image-volume-two-missing", rules=["LIFE-130", "BACK-204"], needs=NEEDS, since="1.35"
+)
+async def of_two_missing_images_the_last_is_told(node: Node) -> None:
+    """A container that mounts two images that are both missing waits for the reason of the last
+    one."""
+    registry = await node.runtime.registry()
+    images = {name: f"{registry.open_host}/{name}:1" for name in ("pulled", "never")}
+    policies = {"pulled": "IfNotPresent", "never": "Never"}
+    volumes = [
+        {"name": name, "image": {"reference": image, "pullPolicy": policies[name]}}
+        for name, image in images.items()
+    ]
+    mounts = [{"name": name, "mountPath": f"/{name}"} for name in images]
+    await node.apply_static(pod("web", container("main", volumeMounts=mounts), volumes=volumes))
+    text = f'Container image "{images["never"]}" is not present with pull policy of Never'
+    expect_equal(node, await wait_waiting(node, "web", "ErrImageNeverPull"), text, "message")

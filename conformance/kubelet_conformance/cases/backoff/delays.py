@@ -84,6 +84,24 @@ async def the_delay_counts_from_the_end_of_the_container(node: Node) -> None:
     expect_spans(node, times, spans, "starts of a container that lives 3 s")
 
 
+@conformance(
+    id="backoff-over-failed-start", rules=["BACK-006"], level=Level.SHOULD,
+    needs=[STATUS, VIRTUAL, Feature.FAULTS],
+)  # fmt: skip
+async def a_start_that_failed_does_not_end_a_crash_loop(node: Node) -> None:
+    """When a restart in a crash loop fails in the runtime, the next one waits for the next delay of
+    the series, counted from the last exit: not only as long as after any failed sync. (That holds
+    as long as the runtime has the record of that exit; here nobody can remove it.)"""
+    node.runtime.on("RemoveContainer", container="main").fails("UNKNOWN", "busy")
+    await node.apply_static(pod("web", container("main", exits(1))))
+    before = await starts(node, 5, within_s=sum(restart_after(d).high_s for d in (5, 10, 20, 40)))
+    node.runtime.on("StartContainer", container="main").fails("UNKNOWN", "not now", times=1)
+    times = await starts(node, 7, within_s=2 * restart_after(80).high_s + 160)
+    again = times[6] - times[5]
+    expect_equal(node, len(before), 5, "starts before one fails")
+    expect(node, again >= 40, "the rest of 160 s after the last exit", again)
+
+
 @conformance(id="backoff-after-success", rules=["BACK-001.2", "BACK-003.1"], needs=[STATUS])
 async def exit_zero_is_delayed_just_the_same(node: Node) -> None:
     """With policy Always a container that ends with 0 is delayed like a failing one."""

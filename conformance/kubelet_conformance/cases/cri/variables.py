@@ -68,10 +68,10 @@ async def the_nearest_source_of_a_variable_wins(node: Node) -> None:
 async def the_servers_own_service_is_linked_to_every_pod(node: Node) -> None:
     """With enableServiceLinks false a pod has the variables of the service `kubernetes` and of no
     other; services without an address, and those of another namespace, have none for anybody."""
-    await service(node, "kubernetes", "10.96.0.1")
-    await service(node, "shop", "10.96.0.7")
     await service(node, "headless", "None")
     await service(node, "foreign", "10.96.0.8", namespace="kube-system")
+    await service(node, "kubernetes", "10.96.0.1")
+    await service(node, "shop", "10.96.0.7")
     await node.run_for(2)
     await node.api.create_pod(pod("linked"))
     await node.api.create_pod(pod("alone", enableServiceLinks=False))

@@ -154,12 +154,16 @@ async def the_errors_of_all_logins_are_told(node: Node) -> None:
 
 @conformance(id="pull-secret-of-another-type", rules=["BACK-209.4"], needs=NEEDS)
 async def only_pull_secrets_are_logins(node: Node) -> None:
-    """A Secret of another type is no login, although it has the same key."""
+    """A Secret of another type is no login, although it has the same key; those after it are."""
     image, host = await private_image(node)
     await node.api.create_secret({**pull_secret("login", host), "type": "Opaque"})
     await node.api.create_pod(with_secrets("web", image, "login"))
     await wait_waiting(node, "web", "ErrImagePull")
     expect_equal(node, set(users(node, image)), {""}, "users of the pulls")
+    await node.api.create_secret(pull_secret("good", host))
+    await node.api.create_pod(with_secrets("other", image, "login", "good"))
+    await wait_running(node, "other")
+    expect_equal(node, users(node, image, "other"), [USER], "users of the pulls of the other pod")
 
 
 @conformance(id="pull-secret-broken", rules=["BACK-209.4"], needs=NEEDS)

@@ -213,6 +213,31 @@ async def a_link_to_a_log_that_is_gone_goes_with_its_container(node: Node) -> No
     expect(node, node.machine.log_links("web"), "the link of web")
 
 
+@conformance(
+    id="log-link-of-created", rules=["GC-011"], level=Level.SHOULD,
+    needs=[STATUS, FAULTS, VIRTUAL, Feature.NODE_RESOURCES], alone=True,
+)  # fmt: skip
+async def the_link_of_a_container_that_is_about_to_start_stays(node: Node) -> None:
+    """A link without a log stays while the runtime has its container and that has not ended, also
+    before it runs; the link of a container that nobody knows is removed."""
+    await node.apply_static(pod("other"))
+    await node.wait_running("other")
+    node.runtime.on("StartContainer", container="slow").hangs()
+    await node.apply_static(pod("web", container("slow")))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="slow"),
+        within_s=limits.START_S,
+        what="a start that takes its time",
+    )
+    known = node.calls("StartContainer", container="slow")[0].request.container_id
+    stays, goes = (
+        node.machine.link_beside("other", f"web_default_slow-{each}.log")
+        for each in (known, "f" * 64)
+    )
+    await node.run_until(lambda: not goes.is_symlink(), within_s=65, what="one link is removed")
+    expect(node, stays.is_symlink(), "the link of the container that was created")
+
+
 @conformance(id="log-directory-collected", rules=["GC-011"], needs=[STATUS, VIRTUAL], alone=True)
 async def the_log_directory_of_a_removed_pod_goes(node: Node) -> None:
     """Garbage collection deletes the log directory of a pod that is gone, and no other."""

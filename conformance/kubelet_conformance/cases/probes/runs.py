@@ -179,6 +179,36 @@ async def readiness_runs_as_soon_as_the_container_has_started(node: Node) -> Non
     expect(node, gap < 1 + node.slack_s / 4, "readiness within 1 s of startup", f"{gap:.2f} s")
 
 
+@conformance(id="readiness-period-anew", rules=["PROBE-007"], level=SHOULD, needs=[API])
+async def a_run_that_was_asked_for_begins_the_period_anew(node: Node) -> None:
+    """A sync of a pod that is not ready runs its readiness probe at once; the next run comes a
+    whole period later, not when it would have come without that."""
+    await node.run_for(21)  # a young kubelet spreads the first runs over a period (PROBE-004)
+    probes = {"readiness": ExecProbe(from_s=1000, period_s=20)}
+    await node.api.create_pod(pod("web", container("main", probes=probes)))
+    seen: list[float] = []
+
+    async def next_run(within_s: float) -> float:
+        """When the next run of the probe begins."""
+        await node.run_until(
+            lambda: len(probe_times_s(node, "/tmp/readiness")) > len(seen),
+            within_s=within_s,
+            what="a run of the readiness probe",
+        )
+        seen[:] = probe_times_s(node, "/tmp/readiness")
+        return seen[-1]
+
+    await next_run(limits.START_S + 20)
+    await node.run_for(limits.NOTICE_S)
+    seen[:] = probe_times_s(node, "/tmp/readiness")
+    await next_run(20 + limits.NOTICE_S)
+    await node.run_for(10)
+    await node.api.patch_pod("web", {"metadata": {"annotations": {"a-sync": "is asked for"}}})
+    at_once_s = await next_run(limits.NOTICE_S)
+    gap = await next_run(20 + limits.NOTICE_S) - at_once_s
+    expect(node, 19.5 <= gap <= 21 + node.slack_s, "a period later", f"{gap:.2f} s")
+
+
 @conformance(id="startup-once", rules=["PROBE-020", "PROBE-017"], needs=[STATUS])
 async def a_startup_probe_that_succeeded_runs_no_more(node: Node) -> None:
     """After the startup probe has succeeded only the liveness probe runs, until there is a new

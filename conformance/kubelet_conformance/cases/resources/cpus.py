@@ -95,6 +95,18 @@ async def others_share_their_cpus(node: Node) -> None:
     expect_equal(node, created(node, "part").cpu_quota, 50_000, "CFS quota")
 
 
+@conformance(id="cpus-noted-at-start", rules=["CG-081"], needs=[STATUS], node_config=STATIC)
+async def the_state_file_has_the_shared_cpus_from_the_start(node: Node) -> None:
+    """Before any container has a CPU of its own, the state file says which CPUs are shared: those
+    that a container gets."""
+    state = json.loads(node.machine.read_root_file("cpu_manager_state"))
+    await node.apply_static(pod("other", container("sharing")))
+    await node.wait_running("other", "sharing")
+    shared = parse_cpuset(created(node, "sharing").cpuset_cpus)
+    noted = (state.get("policyName"), parse_cpuset(state.get("defaultCpuSet", "")))
+    expect_equal(node, noted, ("static", shared), "policy and shared CPUs in the state file")
+
+
 @conformance(id="cpus-released", rules=["CG-081"], needs=[STATUS], node_config=STATIC)
 async def cpus_of_a_pod_that_is_gone_are_shared_again(node: Node) -> None:
     """When a pod with a CPU of its own has ended, that CPU is shared again."""

@@ -45,6 +45,22 @@ async def a_device_plugin_is_found_and_registered(node: Node) -> None:
     expect_equal(node, plugin.device.allocated, [("w1",)], "calls of Allocate")
 
 
+@conformance(id="plugin-elsewhere", rules=["CG-086.2", "CG-087.1"], needs=NEEDS)
+async def a_device_plugin_may_serve_at_another_socket(node: Node) -> None:
+    """A device plugin that names another socket as its endpoint is called there."""
+    service = widgets("w1")
+    await node.plugins.offer(".service.sock", service)  # hidden: nobody registers it
+    place = str(node.plugins.socket(".service.sock"))
+    plugin = RegisteredPlugin(DEVICE, WIDGET, endpoint=place)
+    await node.plugins.offer("widget.sock", plugin)
+    expect_equal(node, await told(node, plugin), (True, ""), "status")
+    await shows(node, "1")
+    await node.api.create_pod(pod("web", with_widgets(1)))
+    await node.wait_running("web")
+    assert service.device is not None
+    expect_equal(node, service.device.allocated, [("w1",)], "calls of Allocate")
+
+
 @conformance(id="plugin-hidden", rules=["CG-086.1"], needs=NEEDS)
 async def hidden_sockets_are_not_asked(node: Node) -> None:
     """A socket whose name begins with a dot is not asked; nor is one in such a directory."""
@@ -109,7 +125,8 @@ async def a_plugin_without_its_socket_is_let_go(node: Node) -> None:
 @conformance(id="plugin-tried-again", rules=["CG-086.5"], needs=[*NEEDS, Feature.VIRTUAL_TIME])
 async def a_plugin_that_fails_is_tried_again(node: Node) -> None:
     """A plug-in that does not tell what it is is asked again, after half a second, then after twice
-    as long each time, at most about two minutes; others do not wait for it."""
+    as long each time, at most about two minutes; others do not wait for it. Once it was registered
+    the pauses begin anew."""
     broken, good = widgets("w1"), widgets("w1")
     broken.broken = "not yet"
     await node.plugins.offer("a.sock", broken)
@@ -125,6 +142,11 @@ async def a_plugin_that_fails_is_tried_again(node: Node) -> None:
     broken.broken = ""
     await node.run_until(lambda: broken.told, within_s=130, what="a registration status")
     expect_equal(node, broken.told, [(True, "")], "status")
+    before, broken.broken = broken.asked, "not any more"
+    await node.plugins.offer("a.sock", broken)
+    await node.run_for(12)
+    more = broken.asked - before
+    expect(node, more >= 3, "three calls of GetInfo in 12 s of the one that was made anew", more)
 
 
 @conformance(id="plugin-hangs", rules=["CG-086.6"], needs=[*NEEDS, Feature.VIRTUAL_TIME])

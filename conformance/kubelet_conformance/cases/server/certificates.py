@@ -289,6 +289,24 @@ async def a_certificate_is_replaced_before_its_end(node: Node) -> None:
 
 
 @conformance(
+    id="certificate-replaced-in-time", rules=["SRV-006.1"], needs=[API, STATUS, RESTART, LONG]
+)
+async def a_restart_puts_off_no_replacement(node: Node) -> None:
+    """A kubelet that is started again when its certificate is nearly due replaces it before 90
+    percent of its life are over: the life counts, not what was left of it at the start."""
+    sign(node, LASTS_S)
+    await node.kubelet.restart(serverTLSBootstrap=True)
+    first = await asked(node)
+    await has_certificate(node)
+    await node.kubelet.stop()
+    await node.run_for(0.69 * LIFE_S - BACKDATED_S)
+    await node.kubelet.start()
+    second = await asked(node, 2, within_s=0.25 * LIFE_S)
+    share = (second.started_s - first.started_s + BACKDATED_S) / LIFE_S
+    expect(node, 0.68 <= share <= 0.91, "asked after 70 to 90 % of its life", share)
+
+
+@conformance(
     id="certificate-expired",
     rules=["SRV-006.1"],
     needs=[API, STATUS, RESTART, LONG],

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Final
 
 from kubelet_conformance.harness.expect import expect_equal
 from kubelet_conformance.harness.manifests import pod
 from kubelet_conformance.harness.node import Node
-from kubelet_conformance.registry import Feature, conformance
+from kubelet_conformance.registry import Feature, Level, conformance
 
 STATUS: Final = Feature.STATUS
 STREAMS: Final = {"featureGates": {"PodLogsQuerySplitStreams": True}}
@@ -70,6 +71,8 @@ async def parts_of_lines_are_put_together(node: Node) -> None:
         ("tailLines=5&timestamps=false", "three\n\n two blanks\nno end"),
         ("limitBytes=10", SHOWN[:10]),
         ("limitBytes=1000", SHOWN),
+        (f"sinceTime={DAY}01.4Z", "whole\nbetween\ntwo three\n\n two blanks\nno end"),
+        (f"sinceTime={DAY}01.6Z", "between\ntwo three\n\n two blanks\nno end"),
         (f"sinceTime={DAY}05Z", "three\n\n two blanks\nno end"),
         (f"sinceTime={DAY}08Z&limitBytes=5", " two "),
     ):
@@ -140,3 +143,25 @@ async def lines_may_be_longer_than_what_is_read_at_once(node: Node) -> None:
         status, told = await shown(node, path, query)
         expect_equal(node, (status, len(told)), (200, len(text)), f"the length of the log, {query}")
         expect_equal(node, told == text, True, f"whether the log is as written, {query}")
+
+
+@conformance(
+    id="logs-follow-renamed", rules=["SRV-023"], level=Level.SHOULD, needs=[STATUS], alone=True
+)
+async def nothing_is_lost_when_a_log_that_is_followed_is_renamed(node: Node) -> None:
+    """A log that is followed goes on in the new file of its name, after all that was written to the
+    old one, also right before it was renamed."""
+    path = await written(node, f"{DAY}01Z stdout F one\n")
+    (file,) = node.machine.directory("logs").glob(f"*_{node.runtime.pod_name('web')}_*/main/{FILE}")
+    following = asyncio.ensure_future(node.kubelet.get(f"{path}?follow=true", for_s=6))
+    try:
+        await node.run_for(2)
+        with file.open("a") as log:
+            log.write(f"{DAY}02Z stdout F two\n")
+        file.rename(file.with_name(f"{FILE}.20260102-030402"))
+        file.write_text(f"{DAY}03Z stdout F three\n")
+        await node.run_until(following.done, within_s=10, what="the end of the answer")
+        answer = following.result()
+    finally:
+        following.cancel()
+    expect_equal(node, answer.text, "one\ntwo\nthree\n", "what was shown")

@@ -1,6 +1,7 @@
 """The summary of the node and its pods: what is in it, and what is said when it cannot be made."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from kubelet_conformance.harness import limits
@@ -149,3 +150,26 @@ async def the_short_summary_has_these_parts_and_no_other(node: Node) -> None:
         expect_equal(node, set(some) - {"systemContainers"}, names, f"parts of the short {what}")
     rates = [each["cpu"].get("usageNanoCores") is not None for each in (web, short["node"])]
     expect_equal(node, rates, [True, True], "whether processors in use are told")
+
+
+@conformance(
+    id="server-summary-new-sandbox", rules=["SRV-030.12"], needs=[STATUS, FAULTS], alone=True
+)
+async def a_pod_begins_with_its_newest_sandbox(node: Node) -> None:
+    """When a pod's sandbox was made anew, the summary tells the pod's start by the new one, and
+    that of its container by the new one of its name."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    await node.run_for(5)
+    stopped_s = node.unix_s
+    await node.runtime.stop_sandbox("web")
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="web") == 2,
+        within_s=2 * limits.START_S,
+        what="a second start",
+    )
+    await node.run_for(limits.NOTICE_S)
+    (web,) = (await node.kubelet.summary())["pods"]
+    for what, part in (("pod", web), *(("container", each) for each in web["containers"])):
+        began_s = datetime.fromisoformat(part["startTime"]).timestamp()
+        expect(node, began_s >= int(stopped_s), f"a start of the {what} after the stop", part)

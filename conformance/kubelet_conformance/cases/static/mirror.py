@@ -8,7 +8,7 @@ from kubelet_conformance.harness import limits
 from kubelet_conformance.harness.expect import expect, expect_equal
 from kubelet_conformance.harness.manifests import container, pod
 from kubelet_conformance.harness.node import Node
-from kubelet_conformance.harness.workload import exits, runs
+from kubelet_conformance.harness.workload import exits, ignores_term, runs
 from kubelet_conformance.registry import Feature, conformance
 
 API, RESTART, VIRTUAL = Feature.API, Feature.RESTART, Feature.VIRTUAL_TIME
@@ -185,6 +185,24 @@ async def the_mirror_goes_after_the_containers(node: Node) -> None:
     expect_deleted_as_orphan(node, "web")
     phases = [r.body["status"].get("phase") for r in node.api.requests("PATCH", "/pods/web-")]
     expect(node, "Failed" not in phases, "no phase Failed for a removed static pod", phases)
+
+
+@conformance(id="mirror-removed-beside", rules=["MIRR-031.3", "MIRR-031.4"], needs=[API])
+async def a_pod_that_ends_slowly_holds_up_no_other_mirror(node: Node) -> None:
+    """Of two static pods that are removed together the mirror of the one that ends at once goes,
+    while that of the other stays as long as its container takes to stop."""
+    await node.apply_static(pod("slow", container("main", ignores_term()), grace_s=30))
+    await mirror_running(node, "slow")
+    await node.apply_static(pod("web"))
+    await mirror_running(node, "web")
+    await node.remove_static("slow")
+    await node.remove_static("web")
+    await node.run_until(
+        lambda: node.api.pod("web") is None,
+        within_s=limits.STOP_S + 2 * limits.HOUSEKEEPING_S,
+        what="the mirror of web goes",
+    )
+    expect(node, node.api.pod("slow") is not None, "the mirror of slow is there")
 
 
 @conformance(

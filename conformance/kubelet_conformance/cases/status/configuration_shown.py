@@ -269,3 +269,11 @@ async def flags_are_read_by_the_kinds_of_their_fields(node: Node) -> None:
     expected = {**DEFAULTS, **STATIC, **dict(FLAGS.values())}
     told = {name: value for name, value in config.items() if name not in OWN - {"evictionHard"}}
     expect_equal(node, told, expected, "fields, some set by flags")
+
+
+@conformance(id="configz-flag-twice", rules=["CFG-001.1"], needs=[STATUS, RESTART], since="1.36")
+async def of_a_flag_that_is_given_twice_the_last_counts(node: Node) -> None:
+    """A flag with one value may be there twice, as where a unit file and its drop-in both name it:
+    the last one counts."""
+    await node.kubelet.restart("--max-pods=5", "--max-pods=7")
+    expect_equal(node, (await shown(node)).get("maxPods"), 7, "maxPods")

@@ -10,7 +10,7 @@ from kubelet_conformance.harness import limits
 from kubelet_conformance.harness.expect import expect, expect_equal
 from kubelet_conformance.harness.manifests import MISSING_IMAGE, container, hook, pod
 from kubelet_conformance.harness.node import Node
-from kubelet_conformance.harness.workload import exits, in_turn, runs
+from kubelet_conformance.harness.workload import exits, ignores_term, in_turn, runs
 from kubelet_conformance.registry import Feature, conformance
 
 API, FAULTS, RESTART = Feature.API, Feature.FAULTS, Feature.RESTART
@@ -54,6 +54,54 @@ async def a_running_container_that_vanished_counts_as_a_restart(node: Node) -> N
     fields = (last.get("exitCode"), last.get("reason"))
     expect_equal(node, fields, (137, "ContainerStatusUnknown"), "exit code, reason of the lost one")
     expect_equal(node, node.count("RunPodSandbox", pod="web"), 1, "sandboxes")
+
+
+@conformance(id="one-status-missing", rules=["PLEG-001"], needs=[STATUS, FAULTS])
+async def containers_of_which_the_runtime_knows_no_more_hide_no_other(node: Node) -> None:
+    """While the runtime lists containers that have ended, but says that there are none such, the
+    others of their pod are seen as ever, and none that runs is made again."""
+    gone = ("first", "done")
+    three = (container("main"), container("done", exits(0, after_s=2)), container("last"))
+    init = [container("first", exits(0))]
+    await node.apply_static(pod("web", *three, init=init, restartPolicy="OnFailure"))
+    await node.wait_running("web", "last")
+    await node.run_for(2 + limits.NOTICE_S)
+    for name in gone:
+        node.runtime.on("ContainerStatus", container=name).fails("NOT_FOUND", "no such container")
+    await node.runtime.kill_container("last", pod="web")
+    await node.run_until(
+        lambda: node.count("StartContainer", container="last") == 2,
+        within_s=limits.START_S,
+        what="a second start of the last one",
+    )
+    await node.run_for(limits.NOTICE_S)
+    made = {name: node.count("CreateContainer", container=name) for name in ("main", "last")}
+    expect_equal(node, made, {"main": 1, "last": 2}, "containers made")
+
+
+@conformance(id="lost-while-deleted", rules=["LIFE-172.2"], needs=[API])
+async def a_container_that_vanishes_while_its_pod_ends_is_no_restart(node: Node) -> None:
+    """A container that is removed behind the kubelet's back while its pod is being deleted is shown
+    to have ended as unknown, and its restart count stays."""
+    two = (container("main", ignores_term()), container("other", ignores_term()))
+    plan = pod("web", *two, grace_s=30, metadata={"finalizers": ["example.com/look"]})
+    await node.api.create_pod(plan)
+    await api_running(node, "web")
+    await node.api.delete_pod("web", grace_s=10)
+    await node.run_until(
+        lambda: node.count("StopContainer", pod="web") == 2, within_s=limits.STOP_S, what="stops"
+    )
+    await remove(node, newest_id(node, "main"))
+    await node.run_until(
+        lambda: node.api.phase("web") == "Failed",
+        within_s=10 + limits.STOP_S + limits.STATUS_PASS_S,
+        what="Failed",
+    )
+    shown = node.api.container("web", "main")
+    ended = shown.get("lastState", {}).get("terminated", {})
+    fields = (ended.get("exitCode"), ended.get("reason"), shown["restartCount"])
+    expect_equal(node, fields, (137, "ContainerStatusUnknown", 0), "exit, reason, restart count")
+    await node.api.patch_pod("web", {"metadata": {"finalizers": None}})
 
 
 @conformance(id="exit-code-not-forgotten", rules=["LIFE-173", "STAT-029"], needs=[STATUS])

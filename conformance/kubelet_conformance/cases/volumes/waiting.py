@@ -1,6 +1,9 @@
 """Pods that wait for volumes: what is told, what goes on beside them, and how they end."""
 
+import os
+
 from kubelet_conformance.cases.volumes.common import (
+    UPDATE_S,
     VOLUME,
     config_map,
     main,
@@ -45,6 +48,29 @@ async def tries_are_further_apart_each_time(node: Node) -> None:
     await node.run_for(80)
     tries = node.event_count("FailedMount", pod="web")
     expect(node, 7 <= tries <= 9, "seven to nine tries in 80 s", tries)
+
+
+@conformance(id="volume-wait-anew", rules=["NODE-202.2"], needs=LONG)
+async def after_a_success_the_pauses_begin_anew(node: Node) -> None:
+    """When a volume was filled at last, its next failure is tried again as soon as the first one
+    was, however long the pauses had become."""
+    await node.api.create_pod(with_volume("web", SETTINGS))
+    await wait_failed(node, "web")
+    await node.run_for(40)
+    await node.api.create_object("configmaps", config_map("settings", a="1"))
+    await node.run_until(
+        lambda: node.running("web"), within_s=40 + limits.START_S, what="the pod runs"
+    )
+    before = node.event_count("FailedMount", pod="web")
+    await node.api.delete_object("configmaps", "settings")
+    await node.run_until(
+        lambda: node.event_count("FailedMount", pod="web") > before,
+        within_s=UPDATE_S,
+        what="the volume cannot be filled anew",
+    )
+    await node.run_for(20)
+    tries = node.event_count("FailedMount", pod="web") - before
+    expect(node, tries >= 5, "five tries in 20 s", tries)
 
 
 @conformance(id="volume-claim-missing", rules=["NODE-214.1", "NODE-202.3"], needs=NEEDS)
@@ -125,16 +151,22 @@ async def a_new_kubelet_goes_on_with_the_volumes(node: Node) -> None:
 
 @conformance(id="volume-sub-path", rules=["NODE-211.2", "NODE-205.2"], needs=NEEDS)
 async def one_file_of_a_config_map_can_be_mounted(node: Node) -> None:
-    """With a subPath a container gets one file of a ConfigMap, behind all links."""
+    """With a subPath a container gets one file of a ConfigMap, behind all links, also beside the
+    whole volume."""
     await node.api.create_object("configmaps", config_map("settings", a="1", b="2"))
     mount = {"name": VOLUME, "mountPath": "/etc/a", "subPath": "a"}
-    plan = with_volume("web", SETTINGS, container("main", volumeMounts=[mount]))
+    whole = {"name": VOLUME, "mountPath": "/v"}
+    plan = with_volume("web", SETTINGS, container("main", volumeMounts=[whole, mount]))
     await run_with(node, plan)
     mounts = node.calls("CreateContainer", container="main")[0].request.config.mounts
-    config_mount = next(m for m in mounts if m.container_path == "/etc/a")
-    with open(config_mount.host_path) as file:
+    of_file, of_all = (
+        next(m for m in mounts if m.container_path == path) for path in ("/etc/a", "/v")
+    )
+    expect(node, os.path.isfile(of_file.host_path), "a file at /etc/a", of_file.host_path)
+    with open(of_file.host_path) as file:
         content = file.read()
-    expect_equal(node, (content, config_mount.readonly), ("1", True), "content, read-only")
+    expect_equal(node, (content, of_file.readonly), ("1", True), "content, read-only")
+    expect(node, os.path.isdir(of_all.host_path), "a directory at /v", of_all.host_path)
 
 
 @conformance(id="volume-and-variables", rules=["NODE-207.1", "LIFE-137.1"], needs=NEEDS)

@@ -106,6 +106,17 @@ class NodeMachine:
                     targets[link.name] = "/".join(target.split("/")[-2:])
         return targets
 
+    def link_beside(self, pod: str, name: str) -> Path:
+        """Make a link of that name, which leads nowhere, beside the links to logs of the pod's
+        containers."""
+        paths = self._parts.paths
+        first = f"{self._watch.runtime_name(pod)}_*.log"
+        places = (paths.log_links, paths.links_below_root, LOG_LINKS)
+        directory = next(place for place in places if any(place.glob(first)))
+        link = directory / name
+        link.symlink_to(paths.logs / "nothing.log")
+        return link
+
     def volume_path(self, pod: str, volume: str, file: str = "") -> Path:
         """The path of a file in an emptyDir volume of the pod; without `file`, of the volume."""
         uid = str(self._watch.listed_pod(pod)["metadata"]["uid"])

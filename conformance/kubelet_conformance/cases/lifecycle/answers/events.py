@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from fakecri import Reply, replies
 from kubelet_conformance.harness import limits
 from kubelet_conformance.harness.expect import expect, expect_equal
 from kubelet_conformance.harness.manifests import MISSING_IMAGE, Container, container, pod
 from kubelet_conformance.harness.node import Node
+from kubelet_conformance.harness.workload import runs
 from kubelet_conformance.registry import Feature, Level, conformance
 
 API = Feature.API
@@ -80,3 +82,22 @@ async def the_same_event_again_counts_up(node: Node) -> None:
     expect_equal(node, len(events), 1, "events ErrImageNeverPull")
     first, last = events[0]["firstTimestamp"], events[0]["lastTimestamp"]
     expect(node, last > first, "lastTimestamp after firstTimestamp", (first, last))
+
+
+@conformance(
+    id="similar-events-go-on", rules=["BACK-012.2"], level=Level.SHOULD,
+    needs=[API, Feature.VIRTUAL_TIME],
+)  # fmt: skip
+async def similar_events_stay_combined_while_they_come(node: Node) -> None:
+    """Events that differ in their message only are combined for as long as each comes within ten
+    minutes of the last, however long ago the first was."""
+    answers = tuple(Reply(1, f"look {number}") for number in range(100))
+    probe = {"exec": {"command": ["look"]}, "periodSeconds": 75}
+    main = container("main", runs(replies(["look"], answers=answers)), readinessProbe=probe)
+    await node.api.create_pod(pod("web", main))
+    await node.run_for(limits.START_S + 19 * 75)
+    events = node.events("Unhealthy", pod="web")
+    plain = [e["message"] for e in events if not e["message"].startswith(COMBINED)]
+    expect_equal(node, len(plain), 9, "events that are not combined")
+    count = sum(e["count"] for e in events if e["message"].startswith(COMBINED))
+    expect(node, count >= 9, "combined events", count)

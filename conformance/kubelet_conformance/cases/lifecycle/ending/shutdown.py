@@ -311,3 +311,18 @@ async def the_shutdown_after_one_that_was_called_off_is_held_up(node: Node) -> N
     await run_all(node, polite("again"))
     await shut_down(node, within_s=limits.STOP_S)
     expect_equal(node, node.count("StopContainer", pod="again"), 1, "stops of the second pod")
+
+
+@conformance(id="shutdown-containers-stay", rules=["NODE-063.4"], needs=NEEDS, node_config=SIMPLE)
+async def what_a_shutdown_ended_is_left_to_be_looked_at(node: Node) -> None:
+    """The dead containers of a pod that was stopped for a shutdown stay, and with them their logs:
+    that is no eviction."""
+    await run_all(node, polite("web"))
+    node.machine.shut_down()
+    await node.run_until(
+        lambda: node.api.phase("web") == "Failed", within_s=limits.STOP_S + limits.STATUS_PASS_S
+    )
+    await node.run_for(75)  # a collection of garbage is among it (GC-001)
+    expect_equal(node, node.count("RemoveContainer", pod="web"), 0, "containers removed")
+    path = f"/containerLogs/default/{node.runtime.pod_name('web')}/main"
+    expect_equal(node, (await node.kubelet.get(path)).status, 200, "status of the log")

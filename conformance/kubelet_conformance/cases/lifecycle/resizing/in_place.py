@@ -227,6 +227,47 @@ async def memory_does_not_shrink_below_what_is_used(node: Node) -> None:
     expect_pod_group(node, "web", quota_us=10_000, memory_mi=128)
 
 
+@conformance(
+    id="resize-below-usage-of-one", rules=["CG-066.1", "CG-066.2"], needs=NEEDS, since="1.35"
+)
+async def memory_of_one_container_does_not_shrink_below_what_it_uses(node: Node) -> None:
+    """The same for one container among others that are not changed and use little: the pod as a
+    whole would have room."""
+    main = container("main", runs(uses(memory_bytes=100 * MI)), resources=asking("100m", "256Mi"))
+    others = [container(name, resources=asking("100m", "128Mi")) for name in ("calm", "quiet")]
+    await run_pod(node, pod("web", others[0], main, others[1]))
+    await node.run_for(limits.NOTICE_S)
+    await node.api.resize_pod("web", "main", asking("100m", "64Mi"))
+    await until(node, lambda: node.events("ResizeError", pod="web"), "ResizeError")
+    error = message(node, "ResizeError", "web")[1]["error"]
+    part = f'attempting to set container "main" memory limit ({64 * MI}) below current usage ('
+    expect(node, part in error, part, error)
+    expect_equal(node, len(updates(node)), 0, "updates")
+
+
+@conformance(
+    id="resize-below-usage-again", rules=["CG-066.1"], needs=[*NEEDS, Feature.FAULTS], since="1.35"
+)
+async def memory_does_not_shrink_in_a_new_sandbox_either(node: Node) -> None:
+    """The same in a pod whose sandbox was made anew: what counts is used by the containers there
+    are now."""
+    main = container("main", runs(uses(memory_bytes=100 * MI)), resources=asking("100m", "256Mi"))
+    other = container("other", resources=asking("100m", "128Mi"))
+    await run_pod(node, pod("web", main, other))
+    await node.runtime.stop_sandbox("web")
+    await node.run_until(
+        lambda: node.count("StartContainer", container="other") == 2,
+        within_s=2 * limits.START_S,
+        what="second starts",
+    )
+    await node.run_for(RESIZE_S)
+    await node.api.resize_pod("web", "main", asking("100m", "64Mi"))
+    await until(node, lambda: node.events("ResizeError", pod="web"), "ResizeError")
+    error = message(node, "ResizeError", "web")[1]["error"]
+    part = f'attempting to set container "main" memory limit ({64 * MI}) below current usage ('
+    expect(node, part in error, part, error)
+
+
 def _without_usage(answer: Any) -> None:
     for each in answer.stats:
         each.memory.ClearField("usage_bytes")

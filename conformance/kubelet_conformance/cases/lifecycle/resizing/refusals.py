@@ -142,3 +142,20 @@ async def only_the_resource_of_the_policy_restarts(node: Node) -> None:
     await resized(node, "web")
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
     expect_equal(node, len(updates(node)), 1, "updates")
+
+
+@conformance(
+    id="resize-policy-of-one-of-two", rules=["CG-064.3", "CG-064.4"], needs=NEEDS, since="1.34"
+)
+async def one_resource_that_restarts_is_enough(node: Node) -> None:
+    """A container whose resizePolicy wants a restart for memory alone is restarted when both its
+    CPU and its memory change."""
+    await run_pod(node, pod("web", main_of("100m", "64Mi", resizePolicy=RESTARTS)))
+    await node.api.resize_pod("web", "main", asking("200m", "96Mi"))
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="web") == 2,
+        within_s=2 * limits.START_S + limits.STOP_S,
+        what="a second start",
+    )
+    expect_equal(node, node.count("StopContainer", pod="web"), 1, "stops")
+    expect_equal(node, len(updates(node)), 0, "updates")

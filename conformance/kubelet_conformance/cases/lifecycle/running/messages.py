@@ -194,3 +194,21 @@ def message_place(node: Node, name: str) -> Path:
     config = node.calls("CreateContainer", container=name)[-1].request.config
     (path,) = (m.host_path for m in config.mounts if m.container_path == "/dev/termination-log")
     return Path(path)
+
+
+@conformance(id="message-of-many-lines", rules=["LIFE-145.2"], needs=[STATUS])
+async def the_last_eighty_lines_are_the_message(node: Node) -> None:
+    """Of a log of a hundred short lines the last 80 are the termination message of a container
+    that has failed without one; those of one with 80 lines are all of them."""
+    many, few = (
+        container(
+            name,
+            exits(1, *(prints(f"line {number}") for number in range(count)), after_s=1.0),
+            terminationMessagePolicy=FALLBACK,
+        )
+        for name, count in (("many", 100), ("few", 80))
+    )
+    messages = await ended(node, many, few)
+    for name, first, end in (("many", 20, 100), ("few", 0, 80)):
+        lines = [f"line {number}" for number in range(first, end)]
+        expect_equal(node, messages[name].splitlines(), lines, f"lines of {name}")

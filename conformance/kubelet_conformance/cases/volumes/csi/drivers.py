@@ -6,11 +6,17 @@ from kubelet_conformance.cases.volumes.csi.common import (
     CALL_S,
     DISKS,
     FOUND_S,
+    IN,
     NEEDS,
     RESTART,
     SOCKET,
+    bind,
+    expect_calls,
     register,
+    run_pod,
+    source,
     told,
+    user,
 )
 from kubelet_conformance.harness import limits
 from kubelet_conformance.harness.expect import expect, expect_equal
@@ -217,3 +223,19 @@ async def a_label_is_not_changed_by_a_driver(node: Node) -> None:
     await node.run_until(
         lambda: plugin.told[-1] == (True, ""), within_s=FOUND_S, what="the driver is registered"
     )
+
+
+@conformance(id="csi-driver-elsewhere", rules=["CG-086.2", "NODE-216.1"], needs=NEEDS)
+async def a_driver_may_serve_at_another_socket(node: Node) -> None:
+    """A plug-in that names another socket as its endpoint is called there: the one where it was
+    found knows of registrations only."""
+    await node.storage.describe_driver(DISKS)
+    driver = FakeCsiDriver(DISKS)
+    await node.plugins.offer(".service.sock", csi_plugin(driver))  # hidden: nobody registers it
+    place = str(node.plugins.socket(".service.sock"))
+    plugin = RegisteredPlugin("CSIPlugin", DISKS, versions=("1.0.0",), endpoint=place)
+    await node.plugins.offer(SOCKET, plugin)
+    expect_equal(node, await told(node, plugin), (True, ""), "status of the registration")
+    await bind(node, source())
+    await run_pod(node, user())
+    expect_calls(node, driver, IN)

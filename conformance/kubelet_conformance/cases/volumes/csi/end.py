@@ -168,6 +168,23 @@ async def a_volume_that_is_wanted_again_is_staged_again(node: Node) -> None:
     expect_calls(node, driver, (*VOLUME_CALLS, *IN))
 
 
+@conformance(id="csi-wanted-after-failure", rules=["NODE-219.2"], needs=LONG)
+async def a_volume_that_a_pod_has_again_is_not_unstaged(node: Node) -> None:
+    """A volume that could not be unstaged, and that another pod wants meanwhile, is not tried to be
+    unstaged any more while that pod has it; it is when that one has ended."""
+    driver = await running(node, STAGE)
+    driver.fails("NodeUnstageVolume", "busy")
+    await end_pod(node)
+    await wait_calls(node, driver, OUT[1], 2)
+    await run_pod(node, user("second"))
+    count = len(driver.requests(OUT[1]))
+    await node.run_for(4 * AGAIN_S)
+    expect_equal(node, len(driver.requests(OUT[1])), count, "calls to unstage while a pod has it")
+    driver.works("NodeUnstageVolume")
+    await end_pod(node, "second")
+    await wait_end(node, driver)
+
+
 @conformance(id="csi-data", rules=["NODE-219.3"], needs=NEEDS)
 async def the_kubelet_writes_down_what_it_needs_to_end_a_volume(node: Node) -> None:
     """Beside the directories of a volume is a file that says which volume of which driver it

@@ -20,6 +20,7 @@ from kubelet_conformance.cases.volumes.csi.common import (
 )
 from kubelet_conformance.harness import limits
 from kubelet_conformance.harness.expect import expect, expect_equal
+from kubelet_conformance.harness.manifests import container, pod
 from kubelet_conformance.harness.node import Node
 from kubelet_conformance.registry import conformance
 
@@ -221,3 +222,24 @@ async def the_metrics_have_each_claim_once(node: Node) -> None:
     expect_equal(
         node, (actual, len(rows)), (expected, len(expected)), "metrics of volumes of claims"
     )
+
+
+@conformance(id="csi-size-beside", rules=["SRV-030.1", "SRV-030.8"], needs=NEEDS, node_config=OFTEN)
+async def volumes_of_all_kinds_are_shown_beside_each_other(node: Node) -> None:
+    """A pod with a volume of a claim and an emptyDir has both in the summary, each with its own
+    numbers."""
+    driver = await a_driver(node, STATS)
+    driver.used = dict(USED)
+    await bind(node, source())
+    scratch = {"name": "scratch", "emptyDir": {}}
+    claim = {"name": VOLUME, "persistentVolumeClaim": {"claimName": "data"}}
+    mounts = [{"name": each, "mountPath": f"/{each}"} for each in (VOLUME, "scratch")]
+    await run_pod(
+        node, pod("web", container("main", volumeMounts=mounts), volumes=[scratch, claim])
+    )
+    await node.run_for(MEASURED_S)
+    shown = await sizes(node)
+    expect_equal(node, sorted(shown), sorted([VOLUME, "scratch"]), "volumes in the summary")
+    expect_size(node, shown[VOLUME])
+    expect(node, shown["scratch"]["usedBytes"] < GI, "the emptyDir's own use", shown["scratch"])
+    expect(node, "pvcRef" not in shown["scratch"], "no claim of the emptyDir", shown["scratch"])

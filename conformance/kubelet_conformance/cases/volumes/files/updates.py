@@ -68,11 +68,13 @@ async def a_running_container_sees_the_new_content(node: Node) -> None:
 
 @conformance(id="volume-secret-updated", rules=["NODE-201.3", "NODE-206.2"], needs=LONG)
 async def a_secret_can_be_exchanged(node: Node) -> None:
-    """The volume of a Secret follows, too."""
+    """The volume of a Secret follows, too, and nothing of the old content is left."""
     await node.api.create_secret(secret("keys", token="old"))
     await run_with(node, with_volume("web", {"secret": {"secretName": "keys"}}))
     await node.api.replace_data(secret("keys", token="new"))
     await wait_files(node, "web", {"token": "new"})
+    names = os.listdir(node.machine.made_volume("web", VOLUME))
+    expect_equal(node, sorted(names), sorted(["..data", data(node, "web"), "token"]), "all names")
 
 
 @conformance(id="volume-not-written-again", rules=["NODE-206.3"], needs=LONG)

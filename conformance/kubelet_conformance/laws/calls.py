@@ -11,6 +11,8 @@ from kubelet_conformance.laws.lives import Container, Lives
 MISTAKES: Final = ("INVALID_ARGUMENT", "ALREADY_EXISTS", "FAILED_PRECONDITION")
 """Codes with which a runtime refuses what its client should not have asked. UNIMPLEMENTED is none:
 a kubelet finds out so what an older runtime has (CRI-009.3)."""
+AWAY_S: Final = 15.0
+"""So long after the runtime was away a pod may be shown as it was: its sync is tried again."""
 OUTSIDE_S: Final = 1.5
 """So long a kubelet may go on with a sandbox that somebody else has stopped, although an answer has
 said so: it looks at that when it lists sandboxes again."""
@@ -65,7 +67,7 @@ def nothing_in_what_is_over(seen: Seen) -> Iterator[str]:
                 failed_s[call.request.container_id] = call.ended_s
             if again or one is None or one.over_s is None or _others_stop(lives, one, call):
                 continue
-            if one.over_s < call.started_s - 1.0:
+            if one.over_s < call.started_s - (AWAY_S if seen.history.did("outside") else 1.0):
                 at = seen.history.since(call.started_s)
                 yield f"a command runs in {one.pod}/{one.name} at {at}, which had ended"
         elif call.method == "CreateContainer":

@@ -50,6 +50,8 @@ def one_sandbox(seen: Seen) -> Iterator[str]:
 @law("LIFE-034.1")
 def one_static(seen: Seen) -> Iterator[str]:
     """Of one static name no second pod gets a sandbox before the first one's is stopped."""
+    if seen.history.did("outside"):
+        return
     boxes: dict[tuple[str, str], Sandbox] = {}
     for box in seen.lives.sandboxes.values():
         if box.source not in ("file", "http"):

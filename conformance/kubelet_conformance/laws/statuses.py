@@ -34,9 +34,7 @@ def is_static(seen: Seen, uid: str) -> bool:
 def phases_go_on(seen: Seen) -> Iterator[str]:
     """A pod that is over stays so. (Failed may become Succeeded in `/pods` while a pod that was
     evicted ends.)"""
-    for before, after in _successive(seen):
-        if after.again and is_static(seen, after.uid):
-            continue
+    for before, after in _of_one_life(seen):
         old, new = before.status.get("phase"), after.status.get("phase")
         if old in ENDED and new not in ENDED:
             yield f"{_at(seen, after)}: {old} becomes {new}"
@@ -45,7 +43,7 @@ def phases_go_on(seen: Seen) -> Iterator[str]:
 @law("LIFE-173.3")
 def restarts_go_up(seen: Seen) -> Iterator[str]:
     """The number of restarts of a container never goes down."""
-    for before, after in _successive(seen):
+    for before, after in _of_one_life(seen):
         counts = {name: one.get("restartCount", 0) for name, one in _each(before.status)}
         for name, one in _each(after.status):
             if one.get("restartCount", 0) < counts.get(name, 0):
@@ -227,27 +225,32 @@ def _successive(seen: Seen) -> Iterator[tuple[Shown, Shown]]:
         last[one.uid] = one
 
 
+def _of_one_life(seen: Seen) -> Iterator[tuple[Shown, Shown]]:
+    """The same, without those of static pods whose manifest came back: with its UID, as if it were
+    new. Its old status may be shown at first; only startTime tells when it is a new one."""
+    back: dict[str, Any] = {}
+    for before, after in _successive(seen):
+        start = after.status.get("startTime")
+        if after.again and is_static(seen, after.uid):
+            back[after.uid] = before.status.get("startTime")
+        elif after.uid in back:
+            if start not in (None, back[after.uid]):
+                del back[after.uid]
+        else:
+            yield before, after
+
+
 def _remembered(seen: Seen) -> Iterator[tuple[Shown, Shown]]:
     """The same, without those between which a kubelet was started that may not know the one
-    before, the pod of a manifest came back, or its mirror was made again: a status that meets
-    another mirror than its own is forgotten. Of a pod that came back only the startTime tells when
-    its status is a new one."""
+    before, or the mirror of a static pod was made again: a status that meets another mirror than
+    its own is forgotten."""
     starts = [each.at_s for each in seen.history.planned if each.kind == "start"]
     mirrors = [(one.started_s, _made_pod(one)) for one in seen.history.requests if _made_pod(one)]
-    back: set[str] = set()
-    for before, after in _successive(seen):
-        if is_static(seen, after.uid):
-            if after.again:
-                back.add(after.uid)
-            if after.uid in back:
-                new, old = (each.status.get("startTime") for each in (after, before))
-                if not after.again and new is not None and new != old:
-                    back.discard(after.uid)
-                continue
-            if any(
-                name == after.pod and before.at_s - 1 <= at <= after.at_s for at, name in mirrors
-            ):
-                continue
+    for before, after in _of_one_life(seen):
+        if is_static(seen, after.uid) and any(
+            name == after.pod and before.at_s - 1 <= at <= after.at_s for at, name in mirrors
+        ):
+            continue
         if not any(before.at_s <= at <= after.at_s for at in starts):
             yield before, after
 

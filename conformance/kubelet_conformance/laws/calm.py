@@ -16,6 +16,8 @@ UID: Final = "io.kubernetes.pod.uid"
 MIRROR: Final = "kubernetes.io/config.mirror"
 ENDED: Final = ("Succeeded", "Failed")
 KINDS: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+JUST_NOW_S: Final = 5.0
+"""So long a change may take to be told to everybody."""
 MAY_WAIT: Final = ("CrashLoopBackOff", "PodInitializing")
 """Reasons for which a container may wait although nothing is in its way."""
 
@@ -84,10 +86,13 @@ def nothing_else_runs(seen: Seen) -> Iterator[str]:
 
 @law("LIFE-170.3", "STAT-020.1")
 def told_as_it_is(seen: Seen) -> Iterator[str]:
-    """The status of each container is that of its newest instance in the runtime."""
+    """The status of each container is that of its newest instance in the runtime, unless that has
+    changed just now."""
     there = seen.history.there
     if there is None:
         return
+    history = seen.history
+    end_ns = history.start_ns + (history.end_s - history.start_s) * 1e9
     newest: dict[tuple[str, str], Any] = {}
     for one in there.containers:
         key = (one.labels[UID], one.labels[NAME])
@@ -96,6 +101,8 @@ def told_as_it_is(seen: Seen) -> Iterator[str]:
     for name, pod in sorted({**_own_pods(there), **_static(there)}.items()):
         for status in _statuses(pod):
             real = newest.get((pod["metadata"]["uid"], status["name"]))
+            if real is not None and _changed_ns(real) > end_ns - JUST_NOW_S * 1e9:
+                continue
             runs = real is not None and real.state == cri.CONTAINER_RUNNING
             running = "running" in (status.get("state") or {})
             if runs != running:
@@ -150,6 +157,10 @@ def _phase(pod: Mapping[str, Any]) -> str:
 def _statuses(pod: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     status = pod.get("status") or {}
     return [one for kind in KINDS for one in status.get(kind) or ()]
+
+
+def _changed_ns(one: Any) -> int:
+    return max(one.created_at, one.started_at, one.finished_at)
 
 
 def _word(status: Mapping[str, Any]) -> str:

@@ -57,7 +57,7 @@ class There(Struct, frozen=True, kw_only=True):
     """What was there at the end of a case, before its pods were removed."""
 
     containers: Sequence[Any] = ()
-    """What the runtime has (`Container` of the CRI)."""
+    """What the runtime has (`ContainerStatus` of the CRI)."""
     sandboxes: Sequence[Any] = ()
     """Likewise (`PodSandbox`)."""
     listed: Mapping[str, Mapping[str, Any]] = {}

@@ -94,12 +94,17 @@ async def _left(parts: Parts, watch: Watch) -> Left:
 
 async def there_on(parts: Parts, watch: Watch) -> There:
     """What runtime, kubelet and API server have of pods now."""
-    containers: Any = await parts.runtime.direct.call("ListContainers", cri.ListContainersRequest())
-    boxes: Any = await parts.runtime.direct.call("ListPodSandbox", cri.ListPodSandboxRequest())
+    direct = parts.runtime.direct
+    containers: Any = await direct.call("ListContainers", cri.ListContainersRequest())
+    statuses = []
+    for one in containers.containers:
+        request = cri.ContainerStatusRequest(container_id=one.id)
+        statuses.append((await direct.call("ContainerStatus", request)).status)
+    boxes: Any = await direct.call("ListPodSandbox", cri.ListPodSandboxRequest())
     await watch.snapshots.refresh()
     at_api = watch.snapshots.api_pods if parts.api is not None else {}
     return There(
-        containers=containers.containers,
+        containers=statuses,
         sandboxes=boxes.items,
         listed=dict(watch.snapshots.pods),
         at_api={

@@ -1,0 +1,126 @@
+"""`kubelet-conformance search`: what it plays, writes down, goes on with, and says of mistakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kubelet_conformance.cli import main
+from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.search import tasks
+from kubelet_conformance.search.drawing import world_of
+from kubelet_conformance.search.excuses import EXCUSES, excuse_of
+from kubelet_conformance.search.playing import Breach
+from kubelet_conformance.search.records import Head, Met, read_lines
+from kubelet_conformance.search.world import World
+from refkubelet.status.manager import StatusManager
+
+ONE = ("--jobs", "1", "--tries", "0")
+
+
+def search(*words: str) -> int:
+    return main(["search", *words])
+
+
+def test_worlds_are_played_once_and_what_is_missing_is_added(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "worlds.jsonl"
+    assert search("--seeds", "1:3", "--results", str(file), *ONE) == 0
+    head, lines = read_lines(file)
+    assert isinstance(head, Head)
+    assert sorted(line.seed for line in lines) == [1, 2, 3]
+    assert all(line.verdict == "holds" and line.world_s > 600 for line in lines)
+    assert "3 worlds" in capsys.readouterr().out
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-20])  # as if it had been stopped while it wrote
+    assert search("--seeds", "1:4", "--resume", str(file), *ONE) == 0
+    _, again = read_lines(file)
+    assert sorted(line.seed for line in again) == [1, 2, 3, 4]
+    assert file.read_bytes().startswith(whole[: whole[:-20].rfind(b"\n") + 1])
+
+
+def test_the_parts_of_a_search_have_each_world_once(tmp_path: Path) -> None:
+    seeds = []
+    for part in ("1/2", "2/2"):
+        file = tmp_path / part.replace("/", "-")
+        assert search("--seeds", "3:5", "--shard", part, "--results", str(file), *ONE) == 0
+        seeds += [line.seed for line in read_lines(file)[1]]
+    assert sorted(seeds) == [3, 4, 5]
+
+
+def test_a_broken_law_is_told_and_becomes_a_scenario(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(StatusManager, "terminate_pod", lambda self, pod: None)
+    words = ("--seeds", "3", "--found", str(tmp_path / "found"), "--jobs", "1", "--tries", "15")
+    assert search(*words) == 1
+    told = capsys.readouterr().out
+    assert "law nothing-left" in told
+    (file,) = (tmp_path / "found").glob("nothing-left-*.yaml")
+    assert f"{file}: law nothing-left, broken in 10 of 10 plays" in told
+    assert "calm: 600" in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--seeds", "x"), "--seeds x: wanted seeds"),
+        (("--seeds", "9:1"), "--seeds 9:1: wanted seeds"),
+        (("--shard", "3/2"), "--shard 3/2: wanted one such as 2/8"),
+        (("--jobs", "0"), "--jobs 0: wanted 1 or more"),
+        (("--kubelet", "/nowhere/kubelet"), "--kubelet /nowhere/kubelet: no such program"),
+        (("--resume", "/nowhere/file"), "--resume /nowhere/file: No such file"),
+        (("--results", "/nowhere/file"), "--results /nowhere/file: No such file"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert search(*words) == 2
+    told = capsys.readouterr().err.strip()
+    assert says in told
+    assert len(told.splitlines()) == 1
+
+
+def test_results_of_something_else_are_not_gone_on_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.jsonl"
+    other.write_text('{"kind": "run"}\n')
+    assert search("--resume", str(other)) == 2
+    assert "other.jsonl:1: no line of a search" in capsys.readouterr().err
+    assert search("--seeds", "1", "--results", str(other), *ONE) == 0
+    assert search("--size", "large", "--resume", str(other)) == 2
+    assert "worlds of size small" in capsys.readouterr().err
+
+
+def test_a_world_is_shown_without_playing_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert search("--show", "7") == 0
+    assert capsys.readouterr().out == world_of(7).text()
+
+
+def test_a_world_that_cannot_be_played_is_an_error_of_its_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def play(*_: object, **__: object) -> None:
+        raise RuntimeError("no kubelet at all")
+
+    monkeypatch.setattr(tasks, "play", play)
+    met = tasks.meet(1, "small", Choice())
+    assert isinstance(met, Met)
+    assert met.verdict == "error"
+    assert "no kubelet at all" in met.error
+
+
+def test_an_excuse_holds_for_its_law_and_its_worlds_alone() -> None:
+    (excuse,) = (one for one in EXCUSES if one.name == "112814")
+    changed = [{"apply": "a"}, {"kubelet": "kill"}, {"edit": {"pod": "a", "set": {}}}]
+    worlds = {
+        "excused": World(1, (), {"steps": changed}),
+        "not": World(1, (), {"steps": [{"apply": "a"}, {"edit": {"pod": "a", "set": {}}}]}),
+    }
+    assert excuse_of(worlds["excused"], Breach("one-static", "")) is excuse
+    assert excuse_of(worlds["excused"], Breach("one-running", "")) is None
+    assert excuse_of(worlds["not"], Breach("one-static", "")) is None

@@ -10,6 +10,9 @@ from kubelet_conformance.laws.law import Seen, law
 MISTAKES: Final = ("INVALID_ARGUMENT", "ALREADY_EXISTS", "FAILED_PRECONDITION")
 """Codes with which a runtime refuses what its client should not have asked. UNIMPLEMENTED is none:
 a kubelet finds out so what an older runtime has (CRI-009.3)."""
+NAME_TAKEN: Final = "failed to reserve "
+"""So containerd begins when a sandbox or container is to have a name that another one has; with the
+code UNKNOWN."""
 MIN_TIMEOUT_S: Final = 2
 
 
@@ -22,7 +25,7 @@ def no_mistaken_call(seen: Seen) -> Iterator[str]:
     for call in seen.history.calls:
         if call.error is None or call.disturbed or call.method in faults:
             continue
-        if call.error[0] in MISTAKES:
+        if call.error[0] in MISTAKES or call.error[1].startswith(NAME_TAKEN):
             yield f"{call.method} {call.pod}/{call.container} fails: {': '.join(call.error)}"
 
 

@@ -270,7 +270,6 @@ async def the_restart_of_all_containers_has_times_of_its_own(node: Node) -> None
     rules=["STAT-005.2"],
     needs=[API, RESTART, Feature.OUTSIDE_KILL],
     since="1.34",
-    except_laws={"generation-not-back": "another client writes one that the pod has not had"},
 )
 async def an_observed_generation_is_never_lowered(node: Node) -> None:
     """A kubelet that starts, and finds an observedGeneration at the API server that is higher than

@@ -76,7 +76,8 @@ def second_plan(first: Plan, cases: Sequence[Case], reaching: Collection[str] | 
     """The plan for a mutant that was not noticed with the first one: it is imported, and cases of
     its area are asked, then those about rules of the same family, then others, as far as they reach
     it, MOST at the most. `reaching=None`: which ones do is not known, and no others than those of
-    its area are asked. A mutant that is said to survive is asked about in its area only."""
+    its area are asked. A mutant that is said to survive is asked about in its area only; one that a
+    law must notice, of all that reach it."""
     mutant = first.mutant
     asked = {question.case for question in first.questions}
     pages = {rule[:3] for rule in mutant.rules}
@@ -86,5 +87,6 @@ def second_plan(first: Plan, cases: Sequence[Case], reaching: Collection[str] | 
         wanted += [*near, *cases]
     names = dict.fromkeys(case.id for case in wanted if reaching is None or case.id in reaching)
     again = [q.case for q in first.questions if reaching is None or q.case in reaching]
-    later = [name for name in names if name not in asked][:MOST]
+    most = None if mutant.laws else MOST
+    later = [name for name in names if name not in asked][:most]
     return Plan(mutant, tuple(Question(name, True) for name in [*again, *later]), anew=True)

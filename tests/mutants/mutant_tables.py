@@ -13,7 +13,8 @@ lines there as in a diff:
 
 `Rule` is the clause it breaks (several with commas), `Breaks` says how. `Survives` is there only
 for a mutant that no case can notice, and says why. `Fixture` names the fixtures (fixtures/bugs)
-that are about what it breaks: each of them has to notice it. A place is a file below the root of
+that are about what it breaks: each of them has to notice it. `Law` names the laws
+(`kubelet_conformance.laws`) that have to. A place is a file below the root of
 the repository and a function in it; without a function the whole file is looked at. A line that is
 kept begins with a space instead of the sign.
 
@@ -46,7 +47,7 @@ RUNTIME: Final = "runtime"
 """The area of wrong runtimes: no cases, but the contract tests of runtimes have to notice them."""
 IN_TABLES: Final = (*MUTATED, "fakecri")
 """The packages that any mutant of the tables may differ in."""
-WORDS: Final = ("Rule", "Breaks", "Survives", "Fixture")
+WORDS: Final = ("Rule", "Breaks", "Survives", "Fixture", "Law")
 CLAUSE: Final = re.compile(r"[A-Z]{2,5}-\d{3}(\.\d{1,2})?")
 _PLACE: Final = re.compile(r"([\w/.-]+\.\w+):(?: ([\w.]+))?")
 
@@ -87,6 +88,8 @@ class Mutant:
     hunks: tuple[Hunk, ...]
     fixtures: tuple[str, ...] = ()
     """The fixtures that must notice it."""
+    laws: tuple[str, ...] = ()
+    """The laws that must notice it."""
 
     @property
     def area(self) -> str:
@@ -175,7 +178,8 @@ def _checked(name: str, words: dict[str, str], hunks: tuple[Hunk, ...]) -> Mutan
     if not hunks:
         raise MutantError(f"{name}: it has no place")
     fixtures = tuple(words.get("Fixture", "").replace(",", " ").split())
-    return Mutant(name, rules, words["Breaks"], words.get("Survives", ""), hunks, fixtures)
+    laws = tuple(words.get("Law", "").replace(",", " ").split())
+    return Mutant(name, rules, words["Breaks"], words.get("Survives", ""), hunks, fixtures, laws)
 
 
 def _hunk(name: str, file: str, function: str, lines: list[str]) -> Hunk:

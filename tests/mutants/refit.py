@@ -79,6 +79,8 @@ def block(mutant: Mutant) -> str:
         lines.append(f"  Survives: {mutant.survives}")
     if mutant.fixtures:
         lines.append(f"  Fixture: {', '.join(mutant.fixtures)}")
+    if mutant.laws:
+        lines.append(f"  Law: {', '.join(mutant.laws)}")
     for hunk in mutant.hunks:
         lines.append(f"  {hunk.file}: {hunk.function}".rstrip())
         lines += (f"    {line}".rstrip() for line in hunk.lines())

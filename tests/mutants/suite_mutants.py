@@ -59,6 +59,8 @@ def remarks(answers: Sequence[Answer]) -> Iterable[str]:
             yield f"{said}: cannot be asked about: {answer.error}"
         elif blind := [name for name in mutant.fixtures if name not in answer.noticed]:
             yield f"{said}: fixture {', '.join(blind)} does not notice it"
+        elif answer.blind:
+            yield f"{said}: law {', '.join(answer.blind)} does not notice it"
         elif not answer.noticed and not mutant.survives:
             yield f"{said}: not noticed by {answer.ran} cases: {mutant.breaks}"
         elif answer.noticed and mutant.survives:
@@ -86,12 +88,15 @@ def recorded(answers: Iterable[Answer], before: Mapping[str, Any], date: str) ->
     for answer in answers:
         if not answer.error:
             mutant = answer.mutant
+            tests = found.get(mutant.name, {})  # those that notice it, from mutant_tests.py
+            tests.pop("laws", None)
             found[mutant.name] = {
-                **found.get(mutant.name, {}),  # the tests that notice it, from mutant_tests.py
+                **tests,
                 "rules": list(mutant.rules),
                 "breaks": mutant.breaks,
                 "survives": mutant.survives,
                 "noticed": list(answer.noticed),
+                **({"laws": answer.laws} if answer.laws else {}),
                 "date": date,
             }
     return dict(sorted(found.items()))
@@ -159,7 +164,7 @@ def _all_answers(
     plans: Sequence[Plan], cases: Sequence[Any], options: argparse.Namespace
 ) -> list[Answer]:
     answers = {a.mutant.name: a for a in _asked(plans, options)}
-    unnoticed = {name for name, a in answers.items() if not a.noticed and not a.error}
+    unnoticed = {name for name, a in answers.items() if (not a.noticed or a.blind) and not a.error}
     open_ones = [plan for plan in plans if plan.mutant.name in unnoticed]
     if open_ones:
         record = None if options.area_only else record_of(options.seed, options.jobs)
@@ -176,6 +181,7 @@ def _all_answers(
         print(f"case {case} fails without any mutant: it does not count")
         for answer in answers.values():
             answer.noticed = tuple(name for name in answer.noticed if name != case)
+            answer.laws.pop(case, None)
     return sorted(answers.values(), key=lambda answer: answer.mutant.name)
 
 

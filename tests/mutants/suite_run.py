@@ -19,7 +19,7 @@ import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import _lru_cache_wrapper, cache
 from itertools import islice
@@ -57,6 +57,8 @@ class Answer:
     noticed: tuple[str, ...] = ()
     """The cases that fail; all of those that cite the rule were run, of the others as many as it
     took to find one."""
+    laws: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of those of them in which only laws fail: these laws."""
     ran: int = 0
     error: str = ""
     """Why the mutant could not be asked about: it does not fit, or cannot be imported."""
@@ -64,6 +66,12 @@ class Answer:
     """The last case that noticed it came to no end."""
     seconds: float = 0.0
     """Of processor time."""
+
+    @property
+    def blind(self) -> list[str]:
+        """The laws that should notice the mutant, and have not so far."""
+        noticing = {law for laws in self.laws.values() for law in laws}
+        return [law for law in getattr(self.mutant, "laws", ()) if law not in noticing]
 
 
 @dataclass(slots=True)
@@ -82,7 +90,7 @@ class Asked:
         except EOFError:
             at = self.at.value
             case = self.plan.questions[at].case if at < len(self.plan.questions) else "import"
-            answer = Answer(self.plan.mutant, (case,), at + 1, hangs=True)
+            answer = Answer(self.plan.mutant, (case,), ran=at + 1, hangs=True)
         self.process.join()
         return answer
 
@@ -194,15 +202,17 @@ def _noticed(plan: Plan, functions: Functions, seed: int, at: Any) -> Answer:
     choice = Choice(seed=seed)
     answer = Answer(plan.mutant)
     for number, question in enumerate(plan.questions):
-        if question.enough and answer.noticed:
+        if question.enough and answer.noticed and not answer.blind:
             break
         if question.case in cases:
             at.value = number
             answer.ran += 1
-            verdict = tried(cases[question.case], choice, question.within_s)
+            verdict, laws = judged(cases[question.case], choice, question.within_s)
             if verdict is not Verdict.PASSES:
                 answer.noticed = (*answer.noticed, question.case)
                 answer.hangs = verdict is Verdict.HANGS
+            if laws:
+                answer.laws[question.case] = laws
     unseen = finder.unseen if finder and answer.ran else set()
     by_hand = isinstance(plan.mutant, Mutant) and not plan.mutant.survives
     if unseen and by_hand:  # one may survive because it is not imported
@@ -229,8 +239,16 @@ class Hangs(KeyboardInterrupt):
 
 def tried(case: Any, choice: Any, within_s: float = Question.within_s) -> Verdict:
     """Whether the case fails, or hangs, otherwise than a bug of it shows."""
+    return judged(case, choice, within_s)[0]
+
+
+def judged(
+    case: Any, choice: Any, within_s: float = Question.within_s
+) -> tuple[Verdict, tuple[str, ...]]:
+    """The same, and the laws that fail where nothing else of the case does."""
     from kubelet_conformance.harness.runs.case_run import Breach, Outcome
     from kubelet_conformance.harness.runs.virtual import run_virtual_case
+    from kubelet_conformance.laws.law import laws_in
 
     def hangs(*_: object) -> None:
         raise Hangs
@@ -242,11 +260,11 @@ def tried(case: Any, choice: Any, within_s: float = Question.within_s) -> Verdic
         result = run_virtual_case(case, choice, log_of_failures=False)
         elsewhere = bool(case.bugs) and result.breach is Breach.OTHER  # not how its bug shows
         passes = result.outcome is Outcome.PASSED or elsewhere
-        return Verdict.PASSES if passes else Verdict.FAILS
+        return (Verdict.PASSES, ()) if passes else (Verdict.FAILS, laws_in(result.detail))
     except Hangs:
-        return Verdict.HANGS
+        return Verdict.HANGS, ()
     except SystemExit:
-        return Verdict.FAILS
+        return Verdict.FAILS, ()
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)

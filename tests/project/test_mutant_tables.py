@@ -31,6 +31,7 @@ from refit import written as written_table
 from suite_mutants import not_good_enough, remarks
 from suite_run import Answer
 
+from kubelet_conformance.laws import LAWS
 from kubelet_conformance.registry import load_cases
 
 GOOD = """\
@@ -136,6 +137,11 @@ def test_every_mutant_of_the_catalogue_fits() -> None:
             changed = applied([h for h in mutant.hunks if h.file == hunk.file], text)
             compile(changed, hunk.file, "exec")
     assert len({mutant.name for mutant in mutants}) == len(mutants)
+
+
+def test_each_law_has_a_wrong_kubelet_that_it_must_notice() -> None:
+    named = {law for mutant in read_all() for law in mutant.laws}
+    assert named == {law.name for law in LAWS}
 
 
 def test_contract_tests_are_asked_about_wrong_runtimes(tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ class Pace(Struct, frozen=True):
     removal_s: float = 0.0
     """How long the removal of all pods may take at the end of a case; 0: nothing is removed."""
     asks_laws: bool = True
-    """Whether the laws are asked after a case: in virtual time. In real time a look can miss what
-    was there, and be late; in jumping time too few cases were seen to keep them."""
+    """Whether the laws are asked after a case: in virtual and in jumping time. In real time a look
+    can miss what was there, and be late."""
     late_s: float = 0.0
     """How much later a tick may come if it then falls together with what the kubelet does anyway:
     each instant to which time jumps costs."""
@@ -93,9 +93,7 @@ REAL_LONG: Final = replace(REAL, limit_s=2400.0)
 FITS_S: Final = 0.9 * REAL.limit_s
 """A case that takes no longer in virtual time ends within its limit in real time, too."""
 # In jumping time what works is never overtaken, however busy the machine is.
-JUMPING: Final = replace(
-    VIRTUAL, slack_s=0.5, settle_s=SETTLE_S, quiet_s=1.0, late_s=0.1, asks_laws=False
-)
+JUMPING: Final = replace(VIRTUAL, slack_s=0.5, settle_s=SETTLE_S, quiet_s=1.0, late_s=0.1)
 REMOVED_OF: Final = 3
 """In one of so many cases the pods are removed at the end."""
 

@@ -16,6 +16,9 @@ AWAY_S: Final = 15.0
 OUTSIDE_S: Final = 1.5
 """So long a kubelet may go on with a sandbox that somebody else has stopped, although an answer has
 said so: it looks at that when it lists sandboxes again."""
+NAME_TAKEN: Final = "failed to reserve "
+"""So containerd begins when a sandbox or container is to have a name that another one has; with the
+code UNKNOWN."""
 MIN_TIMEOUT_S: Final = 2
 
 
@@ -28,7 +31,7 @@ def no_mistaken_call(seen: Seen) -> Iterator[str]:
     for call in seen.history.calls:
         if call.error is None or call.disturbed or call.method in faults:
             continue
-        if call.error[0] in MISTAKES:
+        if call.error[0] in MISTAKES or call.error[1].startswith(NAME_TAKEN):
             yield f"{call.method} {call.pod}/{call.container} fails: {': '.join(call.error)}"
 
 

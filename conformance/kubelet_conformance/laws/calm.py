@@ -160,7 +160,7 @@ def _statuses(pod: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _changed_ns(one: Any) -> int:
-    return max(one.created_at, one.started_at, one.finished_at)
+    return int(max(one.created_at, one.started_at, one.finished_at))
 
 
 def _word(status: Mapping[str, Any]) -> str:

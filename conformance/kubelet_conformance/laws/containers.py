@@ -71,16 +71,29 @@ def attempts_grow(seen: Seen) -> Iterator[str]:
         return
     for instances in _by_name(seen).values():
         for before, after in pairwise(instances):
-            if after.attempt <= before.attempt and before.removed_s is None:
+            # A container that was removed counts by its log, as long as its sandbox is there.
+            counted = before.removed_s is None or before.sandbox == after.sandbox
+            if after.attempt <= before.attempt and counted:
                 yield (
                     f"{after.pod}/{after.name} of {seen.history.since(after.asked_s)} is attempt "
                     f"{after.attempt}, the one before was {before.attempt}"
                 )
+    boxes: dict[str, Sandbox] = {}
+    for box in seen.lives.sandboxes.values():
+        before_it = boxes.get(box.uid)
+        if before_it is not None and box.attempt <= before_it.attempt and not before_it.removed_s:
+            yield (
+                f"sandbox of {box.pod} of {seen.history.since(box.asked_s)} is attempt "
+                f"{box.attempt}, the one before was {before_it.attempt}"
+            )
+        boxes[box.uid] = box
 
 
 @law("LIFE-206")
 def nothing_after_its_end(seen: Seen) -> Iterator[str]:
-    """Nothing of a pod is made or started when its phase says that it is over."""
+    """Nothing of a pod is made or started when its phase says that it is over; that of a static pod
+    is forgotten with its kubelet."""
+    starts = [each.at_s for each in seen.history.planned if each.kind == "start"]
     over: dict[str, float] = {}
     for one in seen.history.shown:
         if one.status.get("phase") in ENDED:
@@ -90,7 +103,10 @@ def nothing_after_its_end(seen: Seen) -> Iterator[str]:
     for call in seen.history.calls:
         if call.method in ("RunPodSandbox", "CreateContainer", "StartContainer"):
             ended_s = over.get(call.uid)
-            if ended_s is not None and call.started_s > ended_s:
+            if ended_s is None or call.started_s <= ended_s:
+                continue
+            forgotten = any(ended_s < at_s <= call.started_s for at_s in starts)
+            if not (forgotten and is_static(seen, call.uid)):
                 at = seen.history.since(call.started_s)
                 yield f"{call.method} {call.pod} at {at}: it was over"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
@@ -60,6 +61,15 @@ class Breach(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"law {self.law.name} ({', '.join(self.law.rules)}): {self.what}"
+
+
+def laws_in(text: str) -> tuple[str, ...]:
+    """The names of the laws whose breaches are lines of a text, each once.
+
+    >>> laws_in("law one-running (LIFE-114.5): a/b is started\\nlaw one-running (LIFE-114.5): c/d")
+    ('one-running',)
+    """
+    return tuple(dict.fromkeys(re.findall(r"^law ([\w-]+) \(", text, re.MULTILINE)))
 
 
 def ask(laws: Iterable[Law], history: History) -> Iterator[Breach]:

@@ -100,8 +100,12 @@ def conditions_agree(seen: Seen) -> Iterator[str]:
 
 @law("STAT-004.1")
 def transitions_have_times(seen: Seen) -> Iterator[str]:
-    """lastTransitionTime of a condition changes exactly when its status does."""
+    """lastTransitionTime of a condition changes exactly when its status does, unless another
+    client writes conditions of the pod."""
+    written = _written_by_users(seen)
     for before, after in _remembered(seen):
+        if after.pod in written:
+            continue
         old = _conditions(before.status)
         for kind, new in _conditions(after.status).items():
             was = old.get(kind)
@@ -177,12 +181,14 @@ def counted_as_made(seen: Seen) -> Iterator[str]:
 
 @law("STAT-005.2")
 def generation_not_back(seen: Seen) -> Iterator[str]:
-    """observedGeneration never goes back, and is none that the pod has not had yet."""
+    """observedGeneration never goes back, and is none that the pod has not had yet, unless another
+    client writes one."""
+    written = _written_by_users(seen)
     for one in seen.history.shown:
         given = seen.history.pods.get(one.uid) or ()
         newest = max((each["metadata"].get("generation", 0) for each in given), default=None)
         observed = one.status.get("observedGeneration", 0)
-        if newest and observed > newest:
+        if newest and observed > newest and one.pod not in written:
             yield f"{_at(seen, one)}: observedGeneration {observed}, the pod has had {newest}"
     for before, after in _successive(seen):
         old, new = (each.status.get("observedGeneration", 0) for each in (before, after))
@@ -202,17 +208,28 @@ def start_time_kept(seen: Seen) -> Iterator[str]:
 @law("STAT-043.1")
 def addresses_of_sandbox(seen: Seen) -> Iterator[str]:
     """The addresses of a pod are those that the runtime told of one of its sandboxes, or the
-    node's."""
+    node's, unless another client writes one."""
     if seen.history.did("outside"):
         return
-    known = seen.lives.addresses
+    known, written = seen.lives.addresses, _written_by_users(seen)
     for one in seen.history.shown:
         address = one.status.get("podIP")
         given = seen.history.pods.get(one.uid)
         if not address or given is None or given[0]["spec"].get("hostNetwork"):
             continue
+        if one.pod in written:
+            continue
         if address not in known.get(one.uid, ()):
             yield f"{_at(seen, one)}: the address {address} is none that the runtime told"
+
+
+def _written_by_users(seen: Seen) -> set[str]:
+    """The names of the pods of which somebody else than the kubelet has written the status."""
+    return {
+        one.path.split("/")[-2]
+        for one in seen.history.by_users
+        if "/pods/" in one.path and one.path.endswith("/status")
+    }
 
 
 def _successive(seen: Seen) -> Iterator[tuple[Shown, Shown]]:

@@ -1,4 +1,4 @@
-"""Laws about a node that was left alone: each holds of a right end, and is broken by a wrong one."""
+"""Laws about a node left alone: each holds of a right end, and is broken by a wrong one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def container(
         "io.kubernetes.container.name": name,
         "io.kubernetes.pod.name": uid,
     }
-    return cri.Container(
+    return cri.ContainerStatus(
         id=f"{uid}-{name}-{created}", state=state, labels=labels, created_at=created
     )
 

@@ -46,9 +46,11 @@ class Calls:
             )
         )
 
-    def sandbox(self, name: str, uid: str = "u", source: str = "api") -> None:
+    def sandbox(self, name: str, uid: str = "u", source: str = "api", *, attempt: int = 0) -> None:
         config = cri.PodSandboxConfig(
-            metadata=cri.PodSandboxMetadata(name="web", uid=uid, namespace="default"),
+            metadata=cri.PodSandboxMetadata(
+                name="web", uid=uid, namespace="default", attempt=attempt
+            ),
             annotations={"kubernetes.io/config.source": source},
         )
         answer = cri.RunPodSandboxResponse(pod_sandbox_id=name)
@@ -117,8 +119,10 @@ def test_laws_of_containers_and_calls() -> None:
     assert broken(calls=twice.made, planned=[Planned(0, "outside")]) == set()
     boxes = Calls()
     boxes.sandbox("box")
-    boxes.sandbox("other")
+    boxes.sandbox("other", attempt=1)
     assert broken(calls=boxes.made) == {"one-sandbox"}
+    boxes.sandbox("third", attempt=1)
+    assert broken(calls=boxes.made) == {"one-sandbox", "attempts-grow"}
     static = Calls()
     static.sandbox("box", source="file")
     static.sandbox("other", uid="v", source="file")
@@ -189,6 +193,9 @@ def test_laws_of_ends() -> None:
     wrong = Calls()
     wrong.add("PullImage", None, error=("INVALID_ARGUMENT", "no image"))
     assert broken(calls=wrong.made) == {"no-mistaken-call"}
+    taken = Calls()  # whatever the call: the words tell
+    taken.add("PullImage", None, error=("UNKNOWN", "failed to reserve container name"))
+    assert broken(calls=taken.made) == {"no-mistaken-call"}
     assert broken(calls=wrong.made, planned=[Planned(0, "fault", "PullImage")]) == set()
     assert broken(left=Left(asked=True, pods=("web",))) == {"nothing-left"}
     assert broken(left=Left(pods=("web",))) == set()

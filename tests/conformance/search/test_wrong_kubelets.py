@@ -1,0 +1,37 @@
+"""Wrong kubelets that search finds: each breaks a law about a node that was left alone, in the
+world of the seed that found it; the right one breaks none there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubelet_conformance.search import play, world_of
+from refkubelet.pod_workers.workers import PodWorkers
+from refkubelet.status.manager import StatusManager
+from refkubelet.sync_loop.housekeeping import Housekeeping
+
+
+async def nothing(*_: Any) -> None:
+    """Stands for a step that is left out."""
+
+
+@pytest.mark.parametrize(
+    ("owner", "step", "instead", "seed", "law"),
+    [
+        # mirrors without a static pod stay
+        (Housekeeping, "_delete_orphan_mirrors", nothing, 22, "mirrors-agree"),
+        # a sync that failed is not tried again
+        (PodWorkers, "_requeue", lambda *_: None, 60, "wanted-pods-go-on"),
+        # a pod that has ended is not told so
+        (StatusManager, "terminate_pod", lambda *_: None, 3, "nothing-left"),
+    ],
+)
+def test_a_seed_finds_it(
+    monkeypatch: pytest.MonkeyPatch, owner: type, step: str, instead: Any, seed: int, law: str
+) -> None:
+    world = world_of(seed)
+    assert not play(world).laws
+    monkeypatch.setattr(owner, step, instead)
+    assert law in play(world).laws

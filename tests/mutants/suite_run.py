@@ -57,8 +57,6 @@ class Answer:
     noticed: tuple[str, ...] = ()
     """The cases that fail; all of those that cite the rule were run, of the others as many as it
     took to find one."""
-    laws: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Of those of them in which only laws fail: these laws."""
     ran: int = 0
     error: str = ""
     """Why the mutant could not be asked about: it does not fit, or cannot be imported."""
@@ -66,6 +64,8 @@ class Answer:
     """The last case that noticed it came to no end."""
     seconds: float = 0.0
     """Of processor time."""
+    laws: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of those of them in which only laws fail: these laws."""
 
     @property
     def blind(self) -> list[str]:

@@ -70,12 +70,14 @@ def nothing_in_what_is_over(seen: Seen) -> Iterator[str]:
                 failed_s[call.request.container_id] = call.ended_s
             if again or one is None or one.over_s is None or _others_stop(lives, one, call):
                 continue
-            if one.over_s < call.started_s - (AWAY_S if seen.history.did("outside") else 1.0):
+            if one.over_s < call.started_s - (
+                AWAY_S if seen.history.did("outside", "stopped") else 1.0
+            ):
                 at = seen.history.since(call.started_s)
                 yield f"a command runs in {one.pod}/{one.name} at {at}, which had ended"
         elif call.method == "CreateContainer":
             box = lives.sandboxes.get(call.request.pod_sandbox_id)
-            slack_s = OUTSIDE_S if seen.history.did("outside") else 0.0
+            slack_s = OUTSIDE_S if seen.history.did("outside", "stopped") else 0.0
             if box is not None and box.over_s is not None and box.over_s < call.started_s - slack_s:
                 at = seen.history.since(call.started_s)
                 yield f"{call.pod}/{call.container} is made at {at} in a stopped sandbox"

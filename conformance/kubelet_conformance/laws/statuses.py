@@ -209,7 +209,7 @@ def start_time_kept(seen: Seen) -> Iterator[str]:
 def addresses_of_sandbox(seen: Seen) -> Iterator[str]:
     """The addresses of a pod are those that the runtime told of one of its sandboxes, or the
     node's, unless another client writes one."""
-    if seen.history.did("outside"):
+    if seen.history.did("outside", "stopped"):
         return
     known, written = seen.lives.addresses, _written_by_users(seen)
     for one in seen.history.shown:

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from kubelet_conformance.search.campaign import Summary as Summary
     from kubelet_conformance.search.campaign import search as search
     from kubelet_conformance.search.drawing import world_of as world_of
+    from kubelet_conformance.search.drawing.world import World as World
     from kubelet_conformance.search.playing import Verdict as Verdict
     from kubelet_conformance.search.playing import play as play
     from kubelet_conformance.search.shrinking import shrink as shrink
-    from kubelet_conformance.search.world import World as World
 else:  # the command answers at once
     __getattr__, __dir__ = face(
         __name__,
         {
             "campaign": "Plan Summary search",
             "drawing": "world_of",
+            "drawing.world": "World",
             "playing": "Verdict play",
             "shrinking": "shrink",
-            "world": "World",
         },
     )

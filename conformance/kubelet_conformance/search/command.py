@@ -213,6 +213,7 @@ def _keep(directory: Path, small: Small) -> None:
     path = directory / f"{small.law}-{small.world.seed}.yaml"
     path.write_text(small.world.text())
     print(f"{path}: law {small.law}, broken in {small.breaks} of {small.tried} plays", flush=True)
+    print(f"  repeat: kubelet-conformance run {path} --seed {small.world.seed}", flush=True)
 
 
 def words_of(summary: Summary, real_s: float) -> Iterable[str]:

@@ -8,8 +8,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from kubelet_conformance.search.drawing.world import World
 from kubelet_conformance.search.playing import Breach
-from kubelet_conformance.search.world import World
 
 CHANGES: Final = ("edit", "rename_file", "write_file", "apply", "remove_file", "remove")
 """Steps that change manifests."""

@@ -12,7 +12,7 @@ from kubelet_conformance.harness.runs.case_run import Outcome, Result
 from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.harness.runs.virtual import run_virtual_case
 from kubelet_conformance.harness.runs.warped import run_warped_case
-from kubelet_conformance.search.world import World
+from kubelet_conformance.search.drawing.world import World
 from kubeobjects.structs import replace
 
 LIVES: Final = "kubelet-lives"

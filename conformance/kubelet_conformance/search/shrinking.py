@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from kubelet_conformance.search.drawing.world import World
 from kubelet_conformance.search.playing import Play
-from kubelet_conformance.search.world import World
 from kubeobjects.strict.errors import ScriptError
 from kubeobjects.structs import replace
 

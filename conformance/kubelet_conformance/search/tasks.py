@@ -10,11 +10,11 @@ from msgspec import Struct
 from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.search.drawing import world_of
 from kubelet_conformance.search.drawing.kinds import Size
+from kubelet_conformance.search.drawing.world import World
 from kubelet_conformance.search.excuses import excuse_of
 from kubelet_conformance.search.playing import Verdict, play
 from kubelet_conformance.search.records import Excused, Met
 from kubelet_conformance.search.shrinking import shrink
-from kubelet_conformance.search.world import World
 
 
 class Small(Struct, frozen=True):

@@ -10,10 +10,10 @@ from kubelet_conformance.cli import main
 from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.search import tasks
 from kubelet_conformance.search.drawing import world_of
+from kubelet_conformance.search.drawing.world import World
 from kubelet_conformance.search.excuses import EXCUSES, excuse_of
 from kubelet_conformance.search.playing import Breach
 from kubelet_conformance.search.records import Head, Met, read_lines
-from kubelet_conformance.search.world import World
 from refkubelet.status.manager import StatusManager
 
 ONE = ("--jobs", "1", "--tries", "0")

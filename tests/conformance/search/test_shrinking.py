@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kubelet_conformance.search.drawing.world import World
 from kubelet_conformance.search.playing import Breach, Verdict
 from kubelet_conformance.search.shrinking import shrink, sized
-from kubelet_conformance.search.world import World
 
 LAW = "some-law"
 WORLD = World(

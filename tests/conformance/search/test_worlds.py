@@ -13,7 +13,7 @@ import pytest
 from kubelet_conformance.search import world_of
 from kubelet_conformance.search.drawing.kinds import BOUNDS, KINDS, OF_STEPS
 from kubelet_conformance.search.drawing.steps import DRAWS
-from kubelet_conformance.search.world import World
+from kubelet_conformance.search.drawing.world import World
 
 SEEDS = range(1, 201)
 PRINT = """

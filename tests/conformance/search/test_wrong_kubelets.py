@@ -9,6 +9,7 @@ import pytest
 
 from kubelet_conformance.search import play, world_of
 from refkubelet.pod_workers.workers import PodWorkers
+from refkubelet.status import generate
 from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.housekeeping import Housekeeping
 
@@ -24,12 +25,15 @@ async def nothing(*_: Any) -> None:
         (Housekeeping, "_delete_orphan_mirrors", nothing, 22, "mirrors-agree"),
         # a sync that failed is not tried again
         (PodWorkers, "_requeue", lambda *_: None, 60, "wanted-pods-go-on"),
+        # a phase is as it is computed, also after the end
+        (generate, "settled_phase", lambda computed, *_: computed, 9, "phases-go-on"),
+        (generate, "settled_phase", lambda computed, *_: computed, 9, "nothing-after-its-end"),
         # a pod that has ended is not told so
         (StatusManager, "terminate_pod", lambda *_: None, 3, "nothing-left"),
     ],
 )
 def test_a_seed_finds_it(
-    monkeypatch: pytest.MonkeyPatch, owner: type, step: str, instead: Any, seed: int, law: str
+    monkeypatch: pytest.MonkeyPatch, owner: Any, step: str, instead: Any, seed: int, law: str
 ) -> None:
     world = world_of(seed)
     assert not play(world).laws

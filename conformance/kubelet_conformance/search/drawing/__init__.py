@@ -8,7 +8,7 @@ from typing import Any, Final
 from kubelet_conformance.search.drawing.kinds import BOUNDS, Size, kinds_of
 from kubelet_conformance.search.drawing.pods import draw_pod
 from kubelet_conformance.search.drawing.steps import At, Cast, Step, draw_steps, settings
-from kubelet_conformance.search.world import World
+from kubelet_conformance.search.drawing.world import World
 from simclock import Rng
 
 CALM_S: Final = 600

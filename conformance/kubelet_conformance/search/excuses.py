@@ -36,6 +36,12 @@ def _changed_before_a_start(world: World, breach: Breach) -> bool:
     return bool(changes and ends and changes[0] < ends[-1]) or _changed_at_the_end(words)
 
 
+def _is_evented(world: World, breach: Breach) -> bool:
+    """Whether the kubelet listens to events of the runtime."""
+    gates = (world.document.get("kubelet") or {}).get("featureGates") or {}
+    return bool(gates.get("EventedPLEG"))
+
+
 def _changed_at_the_end(words: Sequence[str]) -> bool:
     """Whether a manifest changes after the last thing that is done to the kubelet, which may be its
     end: it starts when all is calm."""
@@ -50,6 +56,12 @@ EXCUSES: Final = (
         "a static pod whose manifest was changed before a kubelet starts runs beside the old one, "
         "which only the runtime knows (kubernetes#112814, kubernetes#23186)",
         _changed_before_a_start,
+    ),
+    Excuse(
+        "evented-old-sandbox",
+        "one-sandbox",
+        "with EventedPLEG a pod is started a second time when its old sandbox is collected",
+        _is_evented,
     ),
 )
 """All of them, in the order in which they are asked."""

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import (  # noqa: TID251  # whole worlds run elsewhere, with their time
     FIRST_COMPLETED,
-    BrokenExecutor,
     Executor,
     Future,
     wait,
@@ -87,7 +86,7 @@ def search(
     """Play the worlds of a plan in `count` processes of an executor; `met` is called with each line
     as it comes, `small` with each world that broke a law, made small: the first one of each law.
 
-    Raises BrokenExecutor when the processes have ended.
+    Raises BrokenExecutor when a process has ended: what was under way has no line then.
     """
     clock = clock or RealClock()
     end_s = None if plan.minutes is None else clock.monotonic_s() + plan.minutes * 60
@@ -114,18 +113,13 @@ def search(
 
 def _each(executor: Executor, seeds: Iterator[int], plan: Plan, most: int) -> Iterator[Met]:
     """The lines of all seeds, as they come; `most` are under way at a time."""
-    under_way: dict[Future[Met], int] = {}
+    under_way: set[Future[Met]] = set()
     while True:
         for seed in islice(seeds, most - len(under_way)):
-            under_way[executor.submit(meet, seed, plan.size, plan.choice)] = seed
+            under_way.add(executor.submit(meet, seed, plan.size, plan.choice))
         if not under_way:
             return
         done, _ = wait(under_way, return_when=FIRST_COMPLETED)
         for future in done:
-            seed = under_way.pop(future)
-            try:
-                yield future.result()
-            except BrokenExecutor:
-                why = "the process that played it, or one beside it, has ended"
-                yield Met(seed=seed, kinds=(), verdict="error", error=why)
-                raise
+            under_way.remove(future)
+            yield future.result()

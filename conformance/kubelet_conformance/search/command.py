@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import (  # noqa: TID251  # whole worlds run elsewhere, with their time
@@ -77,6 +78,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _searched(options: argparse.Namespace) -> int:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a time-out of CI
     choice = _choice(options)
     seeds = _part(options.shard, _seeds(options.seeds))
     head = _head(options)
@@ -84,11 +86,13 @@ def _searched(options: argparse.Namespace) -> int:
         file, done = _results(options, head)
         if file is not None:
             stack.enter_context(file)
-        executor = stack.enter_context(_executor(options.jobs))
+        executor = stack.enter_context(_executor(choice))
         told = _Told(len(seeds), RealClock(), file)
         summary = told.summary
+        done = [line for line in done if line.verdict != "error"]
         for line in done:
             summary.add(line)
+        told.before = len(done)
         known = {line.seed for line in done}
         plan = Plan(
             seeds=[seed for seed in seeds if seed not in known],
@@ -97,12 +101,18 @@ def _searched(options: argparse.Namespace) -> int:
             minutes=options.minutes,
             tries=options.tries,
         )
+        broken = False
         try:
             search(plan, executor, options.jobs, met=told.met, small=partial(_keep, options.found))
         except BrokenExecutor:
-            print("a process has ended; go on with --resume", file=sys.stderr)
+            print("a process has ended: go on with --resume", file=sys.stderr)
+            broken = True
+        except KeyboardInterrupt:
+            print("stopped: go on with --resume", file=sys.stderr)
+            executor.shutdown(wait=False, cancel_futures=True)
+            broken = True
     print("\n".join(words_of(summary, RealClock().monotonic_s() - told.began_s)))
-    return EXIT_BROKEN if summary.failed else 0
+    return EXIT_BROKEN if summary.failed or broken else 0
 
 
 def _choice(options: argparse.Namespace) -> Choice:
@@ -168,9 +178,9 @@ def _cut_last_line(path: Path) -> None:
         path.write_bytes(text[: text.rfind(b"\n") + 1])
 
 
-def _executor(count: int) -> Executor:
-    context = get_context("fork")
-    return ProcessPoolExecutor(count, mp_context=context, initializer=begin_worker)
+def _executor(choice: Choice) -> Executor:
+    begin = None if choice.virtual else begin_worker
+    return ProcessPoolExecutor(choice.jobs, mp_context=get_context("fork"), initializer=begin)
 
 
 class _Told:
@@ -179,6 +189,8 @@ class _Told:
     def __init__(self, count: int, clock: Clock, file: BinaryIO | None) -> None:
         self.summary = Summary()
         self.began_s = clock.monotonic_s()
+        self.before = 0
+        """How many worlds an earlier search has played."""
         self._count = count
         self._clock = clock
         self._file = file
@@ -197,7 +209,7 @@ class _Told:
         now_s = self._clock.monotonic_s()
         if now_s - self._told_s >= TOLD_EACH_S:
             self._told_s = now_s
-            rate = self.summary.worlds / (now_s - self.began_s)
+            rate = (self.summary.worlds - self.before) / (now_s - self.began_s)
             left_s = (self._count - self.summary.worlds) / rate
             print(
                 f"{self.summary.worlds} of {self._count} worlds, {rate * 3600:.0f} an hour, "

@@ -64,8 +64,8 @@ def line_of(line: Line) -> bytes:
 
 
 def read_lines(path: Path) -> tuple[Head, list[Met]]:
-    """What a file of an earlier campaign has; a last line that was cut off counts as not written.
-    Raises SearchError."""
+    """What a file of an earlier campaign has: of each seed its last line. A line that was cut off
+    at the end counts as not written. Raises SearchError."""
     try:
         text = path.read_bytes()
     except OSError as error:
@@ -73,14 +73,14 @@ def read_lines(path: Path) -> tuple[Head, list[Met]]:
     lines = list(_decoded(path, text))
     if not lines or not isinstance(lines[0], Head):
         raise SearchError(f"--resume {path}: its first line is none of a search")
-    return lines[0], [line for line in lines if isinstance(line, Met)]
+    by_seed = {line.seed: line for line in lines if isinstance(line, Met)}
+    return lines[0], list(by_seed.values())
 
 
 def _decoded(path: Path, text: bytes) -> Iterator[Line]:
-    whole, _, cut = text.rpartition(b"\n")
+    whole, _, _cut_off = text.rpartition(b"\n")
     for number, line in enumerate(whole.splitlines(), start=1):
         try:
             yield _DECODER.decode(line)
         except msgspec.MsgspecError as error:
             raise SearchError(f"--resume {path}:{number}: no line of a search: {error}") from None
-    del cut

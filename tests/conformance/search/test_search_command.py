@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from kubelet_conformance.search.drawing import world_of
 from kubelet_conformance.search.drawing.world import World
 from kubelet_conformance.search.excuses import EXCUSES, excuse_of
 from kubelet_conformance.search.playing import Breach
-from kubelet_conformance.search.records import Head, Met, read_lines
+from kubelet_conformance.search.records import Head, Met, line_of, read_lines
 from refkubelet.status.manager import StatusManager
 
 ONE = ("--jobs", "1", "--tries", "0")
@@ -112,6 +114,36 @@ def test_a_world_that_cannot_be_played_is_an_error_of_its_line(
     assert isinstance(met, Met)
     assert met.verdict == "error"
     assert "no kubelet at all" in met.error
+
+
+def test_worlds_of_a_process_that_ended_are_played_by_the_next_search(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, play = tmp_path / "worlds.jsonl", tasks.play
+
+    def end_at_two(world: World, *arguments: object, **named: object) -> object:
+        if world.seed == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return play(world, *arguments, **named)  # type: ignore[arg-type]  # as they came
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tasks, "play", end_at_two)
+        assert search("--seeds", "1:3", "--results", str(file), *ONE) == 1
+    assert "a process has ended: go on with --resume" in capsys.readouterr().err
+    assert search("--seeds", "1:3", "--resume", str(file), *ONE) == 0
+    lines = [line for line in file.read_text().splitlines() if '"kind":"world"' in line]
+    assert sorted(line.seed for line in read_lines(file)[1]) == [1, 2, 3]
+    assert len(lines) == 3
+
+
+def test_worlds_that_could_not_be_played_are_played_again(tmp_path: Path) -> None:
+    file = tmp_path / "worlds.jsonl"
+    head = Head(suite="x", kubelet="refkubelet", size="small", began="then")
+    failed = Met(seed=1, kinds=(), verdict="error", error="no memory")
+    file.write_bytes(line_of(head) + line_of(failed))
+    assert search("--seeds", "1", "--resume", str(file), *ONE) == 0
+    (line,) = read_lines(file)[1]
+    assert line.verdict == "holds"
 
 
 def test_an_excuse_holds_for_its_law_and_its_worlds_alone() -> None:

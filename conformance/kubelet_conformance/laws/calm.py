@@ -18,7 +18,7 @@ ENDED: Final = ("Succeeded", "Failed")
 KINDS: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 JUST_NOW_S: Final = 5.0
 """So long a change may take to be told to everybody."""
-MAY_WAIT: Final = ("CrashLoopBackOff", "PodInitializing")
+MAY_WAIT: Final = ("CrashLoopBackOff", "PodInitializing", "PostStartHookError")
 """Reasons for which a container may wait although nothing is in its way."""
 
 

@@ -14,6 +14,8 @@ KINDS: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContaine
 ENDED: Final = ("Succeeded", "Failed")
 FLIP: Final = ("Ready", "ContainersReady")
 """Conditions that change while a container is restarted."""
+PUT_RIGHT_S: Final = 2.0
+"""Within this time a status is made anew after the result of a probe."""
 OWNED: Final = (
     "Initialized",
     "PodReadyToStartContainers",
@@ -54,8 +56,12 @@ def restarts_go_up(seen: Seen) -> Iterator[str]:
 @law("STAT-009.1")
 def ready_while_running(seen: Seen) -> Iterator[str]:
     """A container that does not run is neither ready nor started; a plain init container is ready
-    when it has succeeded."""
+    when it has succeeded, also while it waits to do so again in another sandbox. (The result of a
+    probe may come when the container has ended: the next status puts it right.)"""
+    corrected = {id(before) for before, after in _successive(seen) if _soon(before, after)}
     for one in seen.history.shown:
+        if id(one) in corrected and _is_probed(seen, one.uid):
+            continue
         plain = _plain_init(seen, one.uid)
         if "AllContainersRestarting" in _conditions(one.status):
             continue  # what is shown of containers that are restarted with all others is made up
@@ -65,7 +71,9 @@ def ready_while_running(seen: Seen) -> Iterator[str]:
                 if name in plain and container.get("ready"):
                     yield f"{_at(seen, one)}: init container {name} is ready while it runs"
                 continue
-            done = (state.get("terminated") or {}).get("exitCode") == 0
+            last = (container.get("lastState") or {}).get("terminated") or {}
+            ended = state.get("terminated") or (last if "waiting" in state else {})
+            done = ended.get("exitCode") == 0
             if container.get("ready") and not (name in plain and done):
                 yield f"{_at(seen, one)}: {name} is ready and does not run"
             if container.get("started"):
@@ -101,7 +109,9 @@ def conditions_agree(seen: Seen) -> Iterator[str]:
 @law("STAT-004.1")
 def transitions_have_times(seen: Seen) -> Iterator[str]:
     """lastTransitionTime of a condition changes exactly when its status does, unless another
-    client writes conditions of the pod."""
+    client writes conditions of the pod, or the server is not told of all statuses: requests fail,
+    or are late."""
+    untold = seen.history.did("server")
     written = _written_by_users(seen)
     for before, after in _remembered(seen):
         if after.pod in written:
@@ -113,7 +123,8 @@ def transitions_have_times(seen: Seen) -> Iterator[str]:
                 continue
             same = was["status"] == new["status"]
             times = was.get("lastTransitionTime"), new.get("lastTransitionTime")
-            if same and times[0] != times[1] and not _may_have_flipped(seen, kind, before, after):
+            flipped = untold or _may_have_flipped(seen, kind, before, after)
+            if same and times[0] != times[1] and not flipped:
                 yield (
                     f"{_at(seen, after)}: {kind} stays {new['status']}, and its time becomes "
                     f"{times[1]}"
@@ -296,11 +307,16 @@ def _may_have_flipped(seen: Seen, kind: str, before: Shown, after: Shown) -> boo
     return states[0] != states[1]
 
 
+def _soon(before: Shown, after: Shown) -> bool:
+    return after.at_s - before.at_s <= PUT_RIGHT_S
+
+
 def _is_probed(seen: Seen, uid: str) -> bool:
+    """Whether a probe decides if one of the pod's containers is ready, or has started."""
     given = seen.history.pods.get(uid)
     spec = given[0]["spec"] if given else {}
     containers = (*spec.get("containers", ()), *spec.get("initContainers", ()))
-    return any("readinessProbe" in each for each in containers)
+    return any("readinessProbe" in each or "startupProbe" in each for each in containers)
 
 
 def _each(status: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

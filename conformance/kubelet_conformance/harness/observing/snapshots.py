@@ -69,10 +69,11 @@ class Snapshots:
     async def refresh(self) -> None:
         """Look again. Raises KubeletDied."""
         self._happened = self._clock.happened()
-        before, self._pods = (
-            self._pods,
-            {pod["metadata"]["name"]: pod for pod in await self._kubelet.pods()},
-        )
+        listed = await self._kubelet.pods()
+        before, self._pods = self._pods, {pod["metadata"]["name"]: pod for pod in listed}
+        for pod in listed:  # of two files with a pod of one name both are listed for a moment
+            if _is_static(pod):
+                self._note_given(pod)
         if self._api is not None and self._api.revision != self._revision:
             for pod in self._api.changed_pods(self._node_name):
                 self._note_given(pod)
@@ -85,7 +86,6 @@ class Snapshots:
         for name in sorted(self._pods):
             pod = self._pods[name]
             if _is_static(pod):
-                self._note_given(pod)
                 self._note_status(name, pod, again=pod["metadata"].get("uid") not in uids)
 
     def _note_status(self, name: str, pod: dict[str, Any], *, again: bool = False) -> None:

@@ -64,13 +64,17 @@ def test_a_change_that_is_forgotten_counts_as_one() -> None:
 
 def test_faults_and_requests_are_those_of_ones_own_namespace() -> None:
     async def check(whole: FakeApi, one: TenantApi, two: TenantApi) -> None:
+        pods = PODS.replace("/default/", f"/{namespace_of(1)}/")
         with one.fake.fails("POST", "/pods$"):
             await two.request("POST", PODS, body=manifest())
-            with pytest.raises(RuntimeError, match="500"):
-                await one.request("POST", PODS, body=manifest())
-        (record,) = one.fake.requests("POST", "^/api/v1/namespaces/default/pods$")
-        assert (record.path, record.status) == (PODS, 500)
-        assert record.seq in one.by_users
+            await one.request("POST", PODS, body=manifest())  # a user, who meets no faults
+            answer = await whole.request("POST", pods, body=manifest())
+            assert answer.status == 500
+        by_user, other = one.fake.requests("POST", "^/api/v1/namespaces/default/pods$")
+        assert (by_user.path, by_user.status) == (PODS, 201)
+        assert (other.path, other.status) == (PODS, 500)
+        assert by_user.seq in one.by_users
+        assert other.seq not in one.by_users
         assert len(two.fake.requests()) == 1
 
     with_two(check)

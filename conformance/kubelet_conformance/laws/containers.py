@@ -155,9 +155,8 @@ def _is_through(seen: Seen, uid: str, earlier: Mapping[str, Any], one: Container
     sandbox of `one` before that was started."""
     assert one.start_asked_s is not None
     for each in seen.lives.of_pod(uid).get(earlier["name"], ()):
-        if each.sandbox != one.sandbox or each.started_s is None:
-            continue
-        if each.started_s > one.start_asked_s:
+        started_s = each.started_s if each.answer_lost_s is None else each.answer_lost_s
+        if each.sandbox != one.sandbox or started_s is None or started_s > one.start_asked_s:
             continue
         if earlier.get("restartPolicy") == "Always":
             return True

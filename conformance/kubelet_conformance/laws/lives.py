@@ -28,6 +28,8 @@ class Container(Struct):
     """When the runtime answered that it has started it."""
     start_failed: bool = False
     """Whether the kubelet was told that it could not be started, or was told nothing."""
+    answer_lost_s: float | None = None
+    """When a fault took the answer to that: it may run, and the next list says so."""
     over_s: float | None = None
     """From when on the kubelet could know that it runs no more."""
     exit_code: int | None = None
@@ -159,6 +161,7 @@ def _started(lives: Lives, call: Any) -> None:
         one.started_s = call.ended_s
     else:
         one.start_failed = True
+        one.answer_lost_s = call.ended_s if call.disturbed else None
 
 
 def _stopped(lives: Lives, call: Any) -> None:

@@ -112,7 +112,8 @@ def no_equal_writes(seen: Seen) -> Iterator[str]:
 def events_of_what_is_there(seen: Seen) -> Iterator[str]:
     """Each event is of the kubelet of this node, about a pod it has had or has refused to take,
     or the node, and says so in full."""
-    uids = {one.uid for one in seen.history.shown} | {call.uid for call in seen.history.calls}
+    uids = {one.uid for one in seen.history.shown} | seen.history.pods.keys()
+    uids |= {call.uid for call in seen.history.calls}
     uids.update(pod["metadata"]["uid"] for pod in seen.history.stored.values())
     for event in seen.history.events:
         about = event["involvedObject"]

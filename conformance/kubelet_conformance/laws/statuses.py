@@ -14,6 +14,9 @@ KINDS: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContaine
 ENDED: Final = ("Succeeded", "Failed")
 FLIP: Final = ("Ready", "ContainersReady")
 """Conditions that change while a container is restarted."""
+MIRROR_S: Final = 5.0
+"""Within this time a status is made anew after its mirror was."""
+UNKNOWN: Final = "ContainerStatusUnknown"
 PUT_RIGHT_S: Final = 2.0
 """Within this time a status is made anew after the result of a probe."""
 OWNED: Final = (
@@ -57,7 +60,8 @@ def restarts_go_up(seen: Seen) -> Iterator[str]:
 def ready_while_running(seen: Seen) -> Iterator[str]:
     """A container that does not run is neither ready nor started; a plain init container is ready
     when it has succeeded, also while it waits to do so again in another sandbox. (The result of a
-    probe may come when the container has ended: the next status puts it right.)"""
+    probe may come when the container has ended: the next status puts it right. Of a container that
+    could not be found at the end of its pod both are left as they were: STAT-010.)"""
     corrected = {id(before) for before, after in _successive(seen) if _soon(before, after)}
     for one in seen.history.shown:
         if id(one) in corrected and _is_probed(seen, one.uid):
@@ -74,6 +78,8 @@ def ready_while_running(seen: Seen) -> Iterator[str]:
             last = (container.get("lastState") or {}).get("terminated") or {}
             ended = state.get("terminated") or (last if "waiting" in state else {})
             done = ended.get("exitCode") == 0
+            if ended.get("reason") == UNKNOWN:
+                continue
             if container.get("ready") and not (name in plain and done):
                 yield f"{_at(seen, one)}: {name} is ready and does not run"
             if container.get("started"):
@@ -255,11 +261,18 @@ def _successive(seen: Seen) -> Iterator[tuple[Shown, Shown]]:
 
 def _of_one_life(seen: Seen) -> Iterator[tuple[Shown, Shown]]:
     """The same, without those of static pods whose manifest came back: with its UID, as if it were
-    new. Its old status may be shown at first; only startTime tells when it is a new one."""
+    new, perhaps so soon that nobody saw it gone. Its old status may be shown at first; only
+    startTime tells when it is a new one."""
     back: dict[str, Any] = {}
+    files = [each for each in seen.history.planned if each.kind == "manifest"]
     for before, after in _successive(seen):
         start = after.status.get("startTime")
-        if after.again and is_static(seen, after.uid):
+        moved = any(
+            before.at_s - PUT_RIGHT_S <= each.at_s <= after.at_s
+            and each.about.startswith(after.pod.removesuffix(f"-{seen.history.node_name}"))
+            for each in files
+        )
+        if (after.again or moved) and is_static(seen, after.uid):
             back[after.uid] = before.status.get("startTime")
         elif after.uid in back:
             if start not in (None, back[after.uid]):
@@ -276,7 +289,7 @@ def _remembered(seen: Seen) -> Iterator[tuple[Shown, Shown]]:
     mirrors = [(one.started_s, _made_pod(one)) for one in seen.history.requests if _made_pod(one)]
     for before, after in _of_one_life(seen):
         if is_static(seen, after.uid) and any(
-            name == after.pod and before.at_s - 1 <= at <= after.at_s for at, name in mirrors
+            name == after.pod and before.at_s - MIRROR_S <= at <= after.at_s for at, name in mirrors
         ):
             continue
         if not any(before.at_s <= at <= after.at_s for at in starts):

@@ -36,6 +36,12 @@ def _changed_before_a_start(world: World, breach: Breach) -> bool:
     return bool(changes and ends and changes[0] < ends[-1]) or _changed_at_the_end(words)
 
 
+def _was_shut_down(world: World, breach: Breach) -> bool:
+    """Whether a shutdown was announced, and the pod is one that has not been admitted since."""
+    words = [word for step in world.document["steps"] for word in step]
+    return "shutdown" in words and "its pod Pending" in breach.what
+
+
 def _is_evented(world: World, breach: Breach) -> bool:
     """Whether the kubelet listens to events of the runtime."""
     gates = (world.document.get("kubelet") or {}).get("featureGates") or {}
@@ -56,6 +62,13 @@ EXCUSES: Final = (
         "a static pod whose manifest was changed before a kubelet starts runs beside the old one, "
         "which only the runtime knows (kubernetes#112814, kubernetes#23186)",
         _changed_before_a_start,
+    ),
+    Excuse(
+        "116484",
+        "mirrors-agree",
+        "a static pod that is refused, as while the node is shut down, is not tried again "
+        "(kubernetes#116484)",
+        _was_shut_down,
     ),
     Excuse(
         "evented-old-sandbox",

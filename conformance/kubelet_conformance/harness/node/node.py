@@ -99,6 +99,7 @@ class Node:
 
     async def remove_static(self, name: str) -> None:
         """Remove the manifest of that pod."""
+        self._watch.plan("manifest", self._files[name])
         self._parts.manifest_place(self._files[name]).unlink()
 
     def write_manifest(self, file: str, text: str) -> None:
@@ -106,6 +107,8 @@ class Node:
         `file` may name a sub-directory."""
         target = self._parts.manifest_place(file)
         text = self._parts.tenant.manifest(text) if self._parts.tenant else text
+        if target.exists():
+            self._watch.plan("manifest", file)
         target.parent.mkdir(parents=True, exist_ok=True)
         hidden = target.parent / f".{target.name}.new"
         hidden.write_text(text)
@@ -113,6 +116,7 @@ class Node:
 
     def rename_manifest(self, file: str, new: str) -> None:
         """Rename a file of the manifest directory."""
+        self._watch.plan("manifest", file)
         self._parts.manifest_place(file).rename(self._parts.manifest_place(new))
 
     def link_manifest(self, file: str, target: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kubelet_conformance.search.drawing.kinds import BOUNDS, Size, kinds_of
+from kubelet_conformance.search.drawing.kinds import BOUNDS, ONLY_API, ONLY_STATIC, Size, kinds_of
 from kubelet_conformance.search.drawing.pods import draw_pod
-from kubelet_conformance.search.drawing.steps import At, Cast, Step, draw_steps, settings
+from kubelet_conformance.search.drawing.steps import DRAWS, At, Cast, Step, draw_steps, settings
 from kubelet_conformance.search.drawing.world import World
 from simclock import Rng
 
@@ -56,19 +56,11 @@ def _is_static(chance: float, kinds: Sequence[str]) -> bool:
 
 def _possible(kinds: Sequence[str], cast: Cast) -> list[str]:
     """The kinds without those that are about pods of which there are none."""
-    without = set()
-    if not cast.of_api:
-        without |= {"forced deletions", "vanishing", "ephemeral", "resizes", "late objects"}
-    if not cast.static:
-        without |= {"files moved", "files twice"}
+    without = (frozenset() if cast.of_api else ONLY_API) | (
+        frozenset() if cast.static else ONLY_STATIC
+    )
     left = [kind for kind in kinds if kind not in without]
-    return left if any(kind in left for kind in _happening()) else [*left, "kubelet killed"]
-
-
-def _happening() -> list[str]:
-    from kubelet_conformance.search.drawing.steps import DRAWS
-
-    return list(DRAWS)
+    return left if any(kind in DRAWS for kind in left) else [*left, "kubelet killed"]
 
 
 def _make(cast: Cast, key: str) -> Step:

@@ -65,10 +65,11 @@ OF_STEPS: Final = {
 """What happens -> in how many of the worlds it may."""
 OF_NODE: Final = {"evented": 0.3, "few pods": 0.1}
 KINDS: Final = {**SOURCES, **OF_PODS, **OF_STEPS, **OF_NODE}
-_ONLY_API: Final = frozenset(
+ONLY_API: Final = frozenset(
     {"forced deletions", "vanishing", "ephemeral", "resizes", "late objects", "deadlines"}
 )
-_ONLY_STATIC: Final = frozenset({"files moved", "files twice"})
+ONLY_STATIC: Final = frozenset({"files moved", "files twice"})
+"""Kinds that are about pods of the API server alone, and about static ones alone."""
 
 
 class Bounds(Struct, frozen=True):
@@ -95,9 +96,9 @@ def kinds_of(dice: Random, weights: Mapping[str, float]) -> tuple[str, ...]:
     if not drawn & SOURCES.keys():
         drawn.add(dice.choice(sorted(SOURCES)))
     if "api pods" not in drawn:
-        drawn -= _ONLY_API
+        drawn -= ONLY_API
     if "static pods" not in drawn:
-        drawn -= _ONLY_STATIC
+        drawn -= ONLY_STATIC
     if not drawn & OF_STEPS.keys():
         drawn.add("kubelet killed")
     if "resizes" in drawn:

@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+from fakekubeapi import FakeApi
+from kubelet_conformance.harness.api_server import ApiServer
 from kubelet_conformance.harness.observing.snapshots import Snapshots
 from simclock import Clock, RealClock, VirtualLoop, run_virtual
 
@@ -18,6 +20,13 @@ class LookedAt:
         self.looks += 1
         metadata = {"name": "web", "annotations": {"kubernetes.io/config.source": "file"}}
         return [{"metadata": metadata, "status": {"phase": self.phase}}]
+
+
+class ShowsNothing:
+    """Stands for a kubelet without static pods."""
+
+    async def pods(self) -> list[dict[str, Any]]:
+        return []
 
 
 def snapshots_of(kubelet: LookedAt, clock: Clock) -> Snapshots:
@@ -73,3 +82,30 @@ def test_a_refresh_looks_in_any_case_and_so_does_a_clock_that_cannot_tell() -> N
 
     assert run_virtual(lambda: main(clock_of_loop())) == 2
     assert run_virtual(lambda: main(RealClock())) == 3
+
+
+def test_each_status_at_the_api_server_is_noted_though_nobody_looked_in_between() -> None:
+    pods = "/api/v1/namespaces/default/pods"
+    body = {
+        "metadata": {"name": "web"},
+        "spec": {"nodeName": "node", "containers": [{"name": "main", "image": "x"}]},
+    }
+
+    async def main() -> tuple[list[str], int]:
+        clock = clock_of_loop()
+        api = ApiServer(FakeApi(clock))
+        snapshots = Snapshots(ShowsNothing(), api, clock, "node")  # type: ignore[arg-type]
+        await api.request("POST", pods, body=body)
+        for phase in ("Running", "Failed"):
+            await api.request(
+                "PATCH",
+                f"{pods}/web/status",
+                body={"status": {"phase": phase}},
+                content_type="application/merge-patch+json",
+            )
+        await snapshots.refresh()
+        noted = [one.status["phase"] for one in snapshots.history]
+        await snapshots.refresh()
+        return noted, len(snapshots.history) - len(noted)
+
+    assert run_virtual(main) == (["Pending", "Running", "Failed"], 0)

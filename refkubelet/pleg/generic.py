@@ -190,7 +190,9 @@ class GenericPLEG:
                 del self._reinspect[uid]  # the pod is gone
             self._settled = None if self._reinspect else listed
         self._complete = True
-        self._owed.settled(now_s)
+        for uid in self._owed.settled(now_s):
+            if self._cache.known(uid) is None:  # neither listed nor known: it has nothing there
+                self._cache.observed(uid, stamp_s)
         self._cache.update_time(stamp_s)
         self._durations.add(self._clock.monotonic_s() - now_s)
 

@@ -43,9 +43,12 @@ class Owed:
                 return uid
         return None
 
-    def settled(self, now_s: float) -> None:
-        """All pods were read by a relist that began at `now_s`: drop all earlier due times."""
+    def settled(self, now_s: float) -> list[str]:
+        """All pods were read by a relist that began at `now_s`: drop all earlier due times. Returns
+        the UIDs of pods that are due no more."""
         if not self._due:
-            return
-        for uid in [uid for uid, due in self._due.items() if due.last_s < now_s]:
+            return []
+        settled = [uid for uid, due in self._due.items() if due.last_s < now_s]
+        for uid in settled:
             del self._due[uid]
+        return settled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kubelet_conformance.laws.law import Seen, law
@@ -111,7 +111,11 @@ def no_equal_writes(seen: Seen) -> Iterator[str]:
 @law("LIFE-240")
 def events_of_what_is_there(seen: Seen) -> Iterator[str]:
     """Each event is of the kubelet of this node, about a pod it has had or has refused to take,
-    or the node, and says so in full."""
+    or the node, and says so in full. (Of two manifests of one name each may be the pod for less
+    than a moment: of a static pod the name is enough.)"""
+    names = {
+        given[0]["metadata"]["name"] for given in seen.history.pods.values() if _is_static(given)
+    }
     uids = {one.uid for one in seen.history.shown} | seen.history.pods.keys()
     uids |= {call.uid for call in seen.history.calls}
     uids.update(pod["metadata"]["uid"] for pod in seen.history.stored.values())
@@ -129,7 +133,8 @@ def events_of_what_is_there(seen: Seen) -> Iterator[str]:
         if host not in (None, "", seen.history.node_name):
             yield f"{name} is from {host}"
         refused = event.get("reason") == "FailedValidation"  # SRC-024: it is no pod of the node
-        if about.get("kind") == "Pod" and about.get("uid", "") not in uids | {""} and not refused:
+        known = about.get("uid", "") in uids | {""} or about.get("name") in names
+        if about.get("kind") == "Pod" and not known and not refused:
             yield f"{name} ({about['uid']}): no such pod was there"
 
 
@@ -148,3 +153,9 @@ def events_as_often(seen: Seen) -> Iterator[str]:
     for key, count in told.items():
         if count > made[key]:
             yield f"{count} events for {made[key]} successful {key[1]} of {key[0]}"
+
+
+def _is_static(given: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a pod, as `/pods` gave it, is from a manifest."""
+    notes = given[0]["metadata"].get("annotations") or {}
+    return bool(notes.get("kubernetes.io/config.source", "api") != "api")

@@ -47,7 +47,7 @@ def meet(seed: int, size: Size, choice: Choice) -> Met:
         return Met(seed=seed, kinds=(), verdict="error", error=traceback.format_exc())
     broken, excused = [], []
     for breach in verdict.breaches:
-        excuse = excuse_of(world, breach)
+        excuse = excuse_of(world, breach, kubelet=choice.kubelet)
         if excuse is None:
             broken.append(breach)
         else:
@@ -79,5 +79,9 @@ def _played(world: World, choice: Choice) -> Verdict:
 def _judged(world: World, choice: Choice) -> Verdict:
     """The verdict without what is excused: a world must not become a known one on its way."""
     verdict = _played(world, choice)
-    left = tuple(breach for breach in verdict.breaches if excuse_of(world, breach) is None)
+    left = tuple(
+        breach
+        for breach in verdict.breaches
+        if excuse_of(world, breach, kubelet=choice.kubelet) is None
+    )
     return Verdict(verdict.seed, left, verdict.error, verdict.world_s, verdict.real_s)

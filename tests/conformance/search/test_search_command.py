@@ -153,6 +153,23 @@ def test_an_excuse_holds_for_its_law_and_its_worlds_alone() -> None:
         "excused": World(1, (), {"steps": changed}),
         "not": World(1, (), {"steps": [{"apply": "a"}, {"edit": {"pod": "a", "set": {}}}]}),
     }
-    assert excuse_of(worlds["excused"], Breach("one-static", "")) is excuse
-    assert excuse_of(worlds["excused"], Breach("one-running", "")) is None
-    assert excuse_of(worlds["not"], Breach("one-static", "")) is None
+
+    def excused(world: str, law: str) -> object:
+        return excuse_of(worlds[world], Breach(law, ""), kubelet="refkubelet")
+
+    assert excused("excused", "one-static") is excuse
+    assert excused("excused", "one-running") is None
+    assert excused("not", "one-static") is None
+
+
+def test_what_refkubelet_does_not_do_is_not_excused_there() -> None:
+    pod = {"spec": {"restartPolicy": "OnFailure"}}
+    world = World(1, (), {"pods": {"p": pod}, "steps": [{"apply": "p"}, {"remove": "p"}]})
+    breach = Breach("told-as-it-is", "p-node/main is shown as terminated, the runtime has running")
+    for kubelet in ("refkubelet", "refkubelet-process"):
+        assert excuse_of(world, breach, kubelet=kubelet) is None
+    excuse = excuse_of(world, breach, kubelet="/usr/bin/kubelet")
+    assert excuse is not None
+    assert excuse.name == "static-shown-ended"
+    other = Breach("told-as-it-is", "q-node/main is shown as terminated, the runtime has running")
+    assert excuse_of(world, other, kubelet="/usr/bin/kubelet") is None

@@ -269,6 +269,20 @@ async def test_a_worker_waits_six_seconds_at_most_for_lost_news_PLEG_302(world: 
     assert world.loop.clock.monotonic_s() - asked_s > 1  # not before late news could be here
 
 
+async def test_a_list_settles_a_failed_step_of_a_pod_that_has_nothing_PLEG_302(
+    world: World,
+) -> None:
+    world.runtime.truth = RuntimePodStatus("u", "web", sandboxes=(box("b1"),))
+    world.runtime.takes_s = 4.0
+    world.generic.hurry()
+    await world.loop.clock.sleep(1)
+    rest_s = world.generic.after_failure("nothing")
+    failed_s = world.cache.stamp_s()
+    world.generic.hurry()  # the stream broke: all is listed again, before the pod is read by itself
+    async with asyncio.timeout(10):
+        await world.cache.get_newer_than("nothing", failed_s + rest_s)
+
+
 async def test_it_lists_at_the_start_and_every_five_minutes_PLEG_301(world: World) -> None:
     await world.loop.clock.sleep(298)
     assert world.runtime.lists == 2  # at once, and a second after the stream was opened

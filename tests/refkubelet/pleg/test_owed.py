@@ -21,7 +21,7 @@ def test_a_list_settles_what_was_due_before_it_PLEG_302() -> None:
     owed.add("before", 1.0)
     owed.add("at once", 2.0)
     owed.add("later", 3.0)
-    owed.settled(2.0)
+    assert owed.settled(2.0) == ["before"]
     assert [owed.take(9.0), owed.take(9.0), owed.take(9.0)] == ["at once", "later", None]
 
 

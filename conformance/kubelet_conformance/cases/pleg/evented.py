@@ -120,3 +120,33 @@ async def without_events_the_runtime_is_listed_again(node: Node) -> None:
         what="a second start of main",
     )
     expect_equal(node, node.count(STREAM) - before, MAX_STREAM_ERRORS, "calls for events in all")
+
+
+@conformance(
+    id="evented-stream-breaks-after-a-failed-start", rules=["PLEG-302", "LIFE-032"],
+    level=Level.DETAIL, needs=[STATUS, EVENTS, FAULTS], node_config=GATE,
+)  # fmt: skip
+async def a_pod_that_failed_to_start_before_the_events_broke_is_started(node: Node) -> None:
+    """With EventedPLEG a pod whose sandbox could not be made is tried again, although the stream of
+    events breaks while the kubelet still reads what another pod does."""
+    with node.runtime.on("ContainerStatus", pod="slow").delays(8.0):
+        await node.apply_static(pod("slow"))
+        await node.run_until(
+            lambda: node.count("ContainerStatus", pod="slow"),
+            within_s=limits.START_S,
+            what="a slow reading",
+        )
+        with node.runtime.on("RunPodSandbox", pod="web").fails("UNKNOWN", "no network"):
+            await node.apply_static(pod("web"))
+            await node.run_until(
+                lambda: node.count("RunPodSandbox", pod="web"),
+                within_s=limits.START_S,
+                what="a failed start",
+            )
+            with node.runtime.away():
+                await node.run_for(0.1)
+    await node.run_until(
+        lambda: "running" in node.states("web", "main"),
+        within_s=8 + 2 * CACHE_TIME_S + limits.SYNC_ERROR_S,
+        what="web runs",
+    )

@@ -127,7 +127,7 @@ class StatusManager:
         the last (and not `force`), or brings an ended container back."""
         old = self._old_status(pod)
         revived = illegal_transition(old, status, pod)
-        if revived is not None:
+        if revived is not None and not self._came_back(pod, status, revived):
             log.error(
                 "status of %s dropped: terminated container %s attempted illegal transition to "
                 "non-terminated state",
@@ -152,6 +152,15 @@ class StatusManager:
             pod, status, version, finished or was_finished, since_s
         )
         self.writer.changed.set()
+
+    def _came_back(self, pod: Pod, status: PodStatus, revived: str) -> bool:
+        """Whether that container runs in a static pod whose last status this kubelet has made: its
+        manifest was away for a moment, so that it is started anew, with its UID (STAT-008.7)."""
+        if not is_static(pod) or uid(pod) not in self._statuses:
+            return False
+        listed = (*(status.containerStatuses or ()), *(status.initContainerStatuses or ()))
+        states = [one.state for one in listed if one.name == revived]
+        return any(state is not None and state.running is not None for state in states)
 
     def _count_ends(self, old: PodStatus | None, new: PodStatus) -> None:
         """Count the containers that the old status did not show as ended, by the reason that the

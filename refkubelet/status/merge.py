@@ -92,8 +92,7 @@ def _never_ready_at_the_end(status: PodStatus, now: datetime, generation: int | 
 
 def illegal_transition(old: PodStatus | None, new: PodStatus, pod: Pod) -> str | None:
     """The name of a container that ended in `old`, may not run again, and has not ended in `new`;
-    None: there is none (STAT-008). A static pod whose manifest was away comes back with its UID and
-    may be started anew while its last status is still known: what runs of it is shown."""
+    None: there is none (STAT-008)."""
     if old is None or pod_policy(pod) == ALWAYS or has_restart_all_rule(pod):
         return None
     plain = [c for c in pod.spec.initContainers or () if not is_sidecar(c)]
@@ -111,8 +110,6 @@ def _revived(
     """`illegal_transition` for the regular or for the init containers."""
     specs = {c.name: c for c in containers}
     alive = {s.name for s in new or () if s.state is None or s.state.terminated is None}
-    if is_static(pod):
-        alive -= {s.name for s in new or () if s.state is not None and s.state.running is not None}
     for status in old or ():
         ended = status.state.terminated if status.state is not None else None
         spec = specs.get(status.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -16,10 +17,15 @@ AWAY_S: Final = 15.0
 OUTSIDE_S: Final = 1.5
 """So long a kubelet may go on with a sandbox that somebody else has stopped, although an answer has
 said so: it looks at that when it lists sandboxes again."""
+AT_ONCE_S: Final = 0.2
+OF_SYNCS: Final = ("RunPodSandbox", "ImageStatus", "PullImage", "CreateContainer", "StartContainer")
 NAME_TAKEN: Final = "failed to reserve "
 """So containerd begins when a sandbox or container is to have a name that another one has; with the
 code UNKNOWN."""
 MIN_TIMEOUT_S: Final = 2
+HASTE_S: Final = 2.0
+MOST_SANDBOXES: Final = 6
+"""So many in that time: the first one, and what events of the runtime and users may still cause."""
 
 
 @law("LIFE-131.1")
@@ -33,6 +39,20 @@ def no_mistaken_call(seen: Seen) -> Iterator[str]:
             continue
         if call.error[0] in MISTAKES or call.error[1].startswith(NAME_TAKEN):
             yield f"{call.method} {call.pod}/{call.container} fails: {': '.join(call.error)}"
+
+
+@law("LIFE-037")
+def no_haste(seen: Seen) -> Iterator[str]:
+    """Of one pod some sandboxes at most are asked for in two seconds, whatever fails."""
+    asked: dict[str, deque[float]] = {}
+    for call in seen.history.calls:
+        if call.method != "RunPodSandbox":
+            continue
+        times = asked.setdefault(call.uid, deque(maxlen=MOST_SANDBOXES))
+        if len(times) == MOST_SANDBOXES and call.started_s - times[0] < HASTE_S:
+            at = seen.history.since(call.started_s)
+            yield f"more than {MOST_SANDBOXES} sandboxes of {call.pod} in {HASTE_S:.0f} s at {at}"
+        times.append(call.started_s)
 
 
 @law("GC-002.2", "GC-010.1")
@@ -59,10 +79,12 @@ def removed_when_over(seen: Seen) -> Iterator[str]:
 def nothing_in_what_is_over(seen: Seen) -> Iterator[str]:
     """No command runs in a container that is known to have ended, unless the one before has failed
     and is tried again, or others of its pod are still being stopped; no container is made in a
-    sandbox that was stopped."""
+    sandbox that was stopped. (A sync goes on that began before somebody else stopped it.)"""
     lives = seen.lives
     failed_s: dict[str, float] = {}
+    syncs = _Syncs()
     for call in seen.history.calls:
+        began_s = syncs.began_s(call)
         if call.method == "ExecSync":
             one = lives.containers.get(call.request.container_id)
             again = failed_s.get(call.request.container_id) == call.started_s
@@ -77,10 +99,31 @@ def nothing_in_what_is_over(seen: Seen) -> Iterator[str]:
                 yield f"a command runs in {one.pod}/{one.name} at {at}, which had ended"
         elif call.method == "CreateContainer":
             box = lives.sandboxes.get(call.request.pod_sandbox_id)
-            slack_s = OUTSIDE_S if seen.history.did("outside", "stopped") else 0.0
+            slack_s = 0.0
+            if seen.history.did("outside", "stopped"):
+                slack_s = OUTSIDE_S + call.started_s - began_s
             if box is not None and box.over_s is not None and box.over_s < call.started_s - slack_s:
                 at = seen.history.since(call.started_s)
                 yield f"{call.pod}/{call.container} is made at {at} in a stopped sandbox"
+
+
+class _Syncs:
+    """When the row of calls about a pod began to which a call belongs: each follows the one before
+    at once, as those of one sync do."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, tuple[float, float]] = {}  # UID -> when a row began, when it ended
+
+    def began_s(self, call: Any) -> float:
+        """Take the next call; returns when its row began."""
+        if not call.uid or call.method not in OF_SYNCS:
+            return float(call.started_s)
+        began_s, ended_s = self._rows.get(call.uid, (call.started_s, call.started_s))
+        if call.started_s - ended_s > AT_ONCE_S:
+            began_s = call.started_s
+        if call.ended_s is not None:
+            self._rows[call.uid] = began_s, call.ended_s
+        return float(began_s)
 
 
 def _others_stop(lives: Lives, one: Container, call: Any) -> bool:

@@ -3,6 +3,8 @@ runs, nothing else does, and everybody is told so."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,6 +20,15 @@ ENDED: Final = ("Succeeded", "Failed")
 KINDS: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 JUST_NOW_S: Final = 5.0
 """So long a change may take to be told to everybody."""
+QUIET_S: Final = 300.0
+SETTLES_S: Final = 120.0
+"""So long after the last fault requests may still be made up for."""
+MOST_REQUESTS: Final = 2
+ACTS: Final = (
+    *("RunPodSandbox", "StopPodSandbox", "CreateContainer", "StartContainer", "StopContainer"),
+    *("RemoveContainer", "RemovePodSandbox"),
+)
+_OF_POD: Final = re.compile(r"/api/v1/namespaces/[^/]+/pods/([^/]+)")
 MAY_WAIT: Final = ("CrashLoopBackOff", "PodInitializing", "PostStartHookError")
 """Reasons for which a container may wait although nothing is in its way."""
 
@@ -129,6 +140,30 @@ def mirrors_agree(seen: Seen) -> Iterator[str]:
         elif _phase(static[name]) != _phase(mirrors[name]):
             phases = f"{_phase(mirrors[name])}, its pod {_phase(static[name])}"
             yield f"mirror {name} is {phases}"
+
+
+@law("STAT-007.1")
+def quiet_while_calm(seen: Seen) -> Iterator[str]:
+    """Of a pod of which nothing changes the API server is asked next to nothing."""
+    history = seen.history
+    if history.there is None:
+        return
+    calm_s = [each.at_s for each in history.planned if each.kind == "calm"]
+    since_s = max(history.end_s - QUIET_S, (calm_s[-1] if calm_s else history.end_s) + SETTLES_S)
+    busy = {call.pod for call in history.calls if _acts(call) and call.ended_s >= since_s}
+    busy |= {one.pod for one in history.shown if one.at_s >= since_s}
+    asked = Counter(
+        match[1]
+        for one in history.requests
+        if one.started_s >= since_s and (match := _OF_POD.match(one.path))
+    )
+    for pod, count in sorted(asked.items()):
+        if pod not in busy and count > MOST_REQUESTS:
+            yield f"{count} requests about {pod} in the last {history.end_s - since_s:.0f} s"
+
+
+def _acts(call: Any) -> bool:
+    return call.method in ACTS and call.ended_s is not None
 
 
 def _own_pods(there: There | None) -> Mapping[str, Mapping[str, Any]]:

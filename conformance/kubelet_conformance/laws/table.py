@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubelet_conformance.laws import calls, calm, containers, endings, requests, statuses
+from kubelet_conformance.laws import alone, calls, calm, containers, endings, requests, statuses
 
 LAWS: Final = (
     containers.one_running,
@@ -16,9 +16,12 @@ LAWS: Final = (
     containers.policy_obeyed,
     containers.backed_off,
     calls.no_mistaken_call,
+    calls.no_haste,
     calls.removed_when_over,
     calls.grace_kept,
     calls.nothing_in_what_is_over,
+    alone.given_once,
+    alone.user_ids_given_once,
     statuses.phases_go_on,
     statuses.restarts_go_up,
     statuses.ready_while_running,
@@ -38,6 +41,7 @@ LAWS: Final = (
     calm.nothing_else_runs,
     calm.told_as_it_is,
     calm.mirrors_agree,
+    calm.quiet_while_calm,
     endings.nothing_left,
     endings.no_unexpected_error,
 )

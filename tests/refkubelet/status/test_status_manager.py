@@ -18,6 +18,8 @@ from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.model.objects import (
     ContainerState,
     ContainerStateRunning,
+    ContainerStateTerminated,
+    ContainerStateWaiting,
     ContainerStatus,
     Pod,
     PodCondition,
@@ -310,6 +312,31 @@ async def test_a_static_pod_writes_to_its_mirror_once_there_is_one_STAT_025() ->
         await w.settle(10)
         assert w.patches()[0]["metadata"] == {"uid": uid(mirror)}
         assert w.manager.get(uid(mirror)) == w.manager.get("static")
+
+
+@pytest.mark.parametrize(("static", "shown"), [(True, "running"), (False, "terminated")])
+async def test_what_runs_of_a_static_pod_that_came_back_is_shown_STAT_008(
+    static: bool, shown: str
+) -> None:
+    world = World()
+    pod = make_pod(uid="u", static=static, restartPolicy="OnFailure")
+    ended = ContainerState(terminated=ContainerStateTerminated(exitCode=0))
+    (main,) = running().containerStatuses or ()
+    for state in (ended, ContainerState(waiting=ContainerStateWaiting(reason="x"))):
+        status = replace(running(), containerStatuses=[replace(main, state=state)])
+        world.manager.set_pod_status(pod, status)
+        assert _only_state(world) == ended
+    world.manager.set_pod_status(pod, running())
+    state = _only_state(world)
+    assert getattr(state, shown) is not None
+
+
+def _only_state(world: World) -> ContainerState:
+    status = world.manager.get("u")
+    assert status is not None
+    (only,) = status.containerStatuses or ()
+    assert only.state is not None
+    return only.state
 
 
 async def test_probe_results_change_one_container_and_the_conditions_STAT_009() -> None:

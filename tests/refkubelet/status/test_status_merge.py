@@ -157,16 +157,6 @@ def test_a_failure_under_on_failure_may_come_back_whatever_the_container_says_ST
     assert illegal_transition(before, after, target) == expected
 
 
-@pytest.mark.parametrize(("new", "expected"), [(RUNNING, None), (WAITING, "main")])
-def test_what_runs_of_a_static_pod_that_came_back_is_shown_STAT_008(
-    new: ContainerState, expected: str | None
-) -> None:
-    before = PodStatus(containerStatuses=[container_status("main", ended(0))])
-    after = PodStatus(containerStatuses=[container_status("main", new)])
-    target = make_pod(static=True, restartPolicy="OnFailure")
-    assert illegal_transition(before, after, target) == expected
-
-
 @pytest.mark.parametrize(("restart", "expected"), [(None, "init"), ("Always", None)])
 def test_plain_init_containers_do_not_come_back_but_sidecars_do_STAT_008(
     restart: str | None, expected: str | None

@@ -1,0 +1,117 @@
+"""Laws about what a pod or a container has alone: no two have the same at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import Any, Final
+
+from kubelet_conformance.laws.law import Seen, law
+from kubelet_conformance.laws.lives import Container
+from kubeobjects.quantity import NANO, QuantityError, parse_nano
+from refkubelet.model.cpuset import parse_cpuset
+
+CPU: Final = "CPU "
+DEVICES: Final = "DEVICES_"
+"""So begin the variables in which fakecri's device plug-ins tell a container its devices."""
+
+
+@law("CG-081.1", "CG-084.4")
+def given_once(seen: Seen) -> Iterator[str]:
+    """No two containers that run have the same exclusive CPU, or the same device."""
+    has: dict[str, frozenset[str]] = {}
+    running: dict[str, Container] = {}
+    for call in seen.history.calls:
+        one = _container_of(seen, call)
+        if one is None:
+            continue
+        if call.method == "CreateContainer":
+            config = call.request.config
+            has[one.id] = _devices(config) | _cpus(seen, one, config.linux.resources)
+        elif call.method == "UpdateContainerResources":
+            kept = frozenset(thing for thing in has[one.id] if not thing.startswith(CPU))
+            has[one.id] = kept | _cpus(seen, one, call.request.linux)
+        else:
+            running[one.id] = one
+        running = {each.id: each for each in running.values() if _runs_at(each, call.ended_s)}
+        for other in running.values() if one.id in running else ():
+            both = has[one.id] & has[other.id]
+            if other is not one and both:
+                at = seen.history.since(call.started_s)
+                things = ", ".join(sorted(both))
+                yield f"{one.pod}/{one.name} and {other.pod}/{other.name} have {things} at {at}"
+
+
+@law("LIFE-147.4")
+def user_ids_given_once(seen: Seen) -> Iterator[str]:
+    """The ranges of user IDs of two pods that have ready sandboxes do not overlap."""
+    ranges = []
+    for call in seen.history.calls:
+        if call.method != "RunPodSandbox" or not _succeeded(call):
+            continue
+        box = seen.lives.sandboxes[call.response.pod_sandbox_id]
+        options = call.request.config.linux.security_context.namespace_options.userns_options
+        ranges += [(box, range(ids.host_id, ids.host_id + ids.length)) for ids in options.uids]
+    for (one, ids), (other, others) in combinations(ranges, 2):
+        is_over = one.over_s is not None and one.over_s <= other.made_s
+        if one.uid != other.uid and not is_over and (ids[0] in others or others[0] in ids):
+            yield f"{one.pod} has the user IDs from {ids[0]}, {other.pod} those from {others[0]}"
+
+
+def _container_of(seen: Seen, call: Any) -> Container | None:
+    """The container that a call has given something, or has started; None: it did neither."""
+    if not _succeeded(call):
+        return None
+    if call.method == "CreateContainer":
+        return seen.lives.containers.get(call.response.container_id)
+    if call.method in ("StartContainer", "UpdateContainerResources"):
+        return seen.lives.containers.get(call.request.container_id)
+    return None
+
+
+def _succeeded(call: Any) -> bool:
+    """Whether it has ended, and well."""
+    return call.ended_s is not None and call.error is None
+
+
+def _runs_at(one: Container, at_s: float) -> bool:
+    return one.over_s is None or one.over_s > at_s
+
+
+def _devices(config: Any) -> frozenset[str]:
+    texts = [bytes(each.value).decode() for each in config.envs if each.key.startswith(DEVICES)]
+    return frozenset(f"device {name}" for text in texts for name in text.split(",") if name)
+
+
+def _cpus(seen: Seen, one: Container, resources: Any) -> frozenset[str]:
+    """The CPUs that are the container's alone: as many as the whole number of its limit, in a
+    Guaranteed pod. (Those that it shares are all that is left, which may be as many.)"""
+    given = seen.history.pods.get(one.uid)
+    if not given or not resources.cpuset_cpus:
+        return frozenset()
+    cpus = parse_cpuset(resources.cpuset_cpus)
+    if len(cpus) != exclusive_cpus(given[-1]["spec"], one.name):
+        return frozenset()
+    return frozenset(f"{CPU}{cpu}" for cpu in cpus)
+
+
+def exclusive_cpus(spec: Mapping[str, Any], name: str) -> int:
+    """How many CPUs the container of that name has alone under the static policy; 0: none."""
+    containers = [*spec.get("containers", ()), *(spec.get("initContainers") or ())]
+    if not all(_is_guaranteed(each.get("resources") or {}) for each in containers):
+        return 0
+    limits = [each["resources"]["limits"]["cpu"] for each in containers if each["name"] == name]
+    nanos = parse_nano(str(limits[0])) if limits else 0
+    return 0 if nanos % NANO else nanos // NANO
+
+
+def _is_guaranteed(resources: Mapping[str, Any]) -> bool:
+    limits = resources.get("limits") or {}
+    requests = {**limits, **(resources.get("requests") or {})}
+    try:
+        return all(
+            name in limits and parse_nano(str(limits[name])) == parse_nano(str(requests[name]))
+            for name in ("cpu", "memory")
+        )
+    except QuantityError:
+        return False

@@ -1,0 +1,191 @@
+"""Laws about what pods have alone, about haste and about quiet: a wrong history breaks each, and
+the right one beside it does not."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kubecri.v1 import api_pb2 as cri
+
+from kubelet_conformance.laws import alone, calls, calm
+from kubelet_conformance.laws.alone import exclusive_cpus
+from kubelet_conformance.laws.history import History, Planned, Shown, There
+from kubelet_conformance.laws.law import Law, Seen
+
+ALONE = {"limits": {"cpu": "2", "memory": "1Gi"}}
+
+
+def call(method: str, at_s: float, request: Any, response: Any = None, **facts: Any) -> Any:
+    made = {"error": None, "disturbed": False, "started_s": at_s, "ended_s": at_s + 0.1}
+    names = {"uid": "", "pod": "", "container": ""}
+    given = {"method": method, "request": request, "response": response}
+    return SimpleNamespace(**{**made, **names, **given, **facts})
+
+
+def sandbox(uid: str, at_s: float, *ranges: tuple[int, int]) -> Any:
+    uids = [cri.IDMapping(host_id=first, length=length) for first, length in ranges]
+    users = cri.UserNamespace(uids=uids)
+    config = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name=uid, uid=uid))
+    config.linux.security_context.namespace_options.userns_options.CopyFrom(users)
+    answer = cri.RunPodSandboxResponse(pod_sandbox_id=f"box-{uid}")
+    return call(
+        "RunPodSandbox", at_s, cri.RunPodSandboxRequest(config=config), answer, pod=uid, uid=uid
+    )
+
+
+def stopped(uid: str, at_s: float) -> Any:
+    request = cri.StopPodSandboxRequest(pod_sandbox_id=f"box-{uid}")
+    return call("StopPodSandbox", at_s, request)
+
+
+def created(uid: str, at_s: float, cpus: str, devices: str = "", **facts: Any) -> Any:
+    config = cri.ContainerConfig(metadata=cri.ContainerMetadata(name="main"))
+    config.linux.resources.cpuset_cpus = cpus
+    if devices:
+        config.envs.add(key="DEVICES_WIDGET", value=devices.encode())
+    of = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name=uid, uid=uid))
+    request = cri.CreateContainerRequest(
+        pod_sandbox_id=f"box-{uid}", config=config, sandbox_config=of
+    )
+    answer = cri.CreateContainerResponse(container_id=f"c-{uid}")
+    return call("CreateContainer", at_s, request, answer, **{"uid": uid, "pod": uid, **facts})
+
+
+def started(uid: str, at_s: float, **facts: Any) -> Any:
+    request = cri.StartContainerRequest(container_id=f"c-{uid}")
+    return call("StartContainer", at_s, request, **{"uid": uid, "pod": uid, **facts})
+
+
+def updated(uid: str, at_s: float, cpus: str) -> Any:
+    linux = cri.LinuxContainerResources(cpuset_cpus=cpus)
+    request = cri.UpdateContainerResourcesRequest(container_id=f"c-{uid}", linux=linux)
+    return call("UpdateContainerResources", at_s, request)
+
+
+def pods(**resources: Any) -> Any:
+    return {
+        uid: [{"metadata": {"name": uid}, "spec": {"containers": [one]}}]
+        for uid, one in ((uid, {"name": "main", "resources": r}) for uid, r in resources.items())
+    }
+
+
+def broken(law: Law, made: list[Any], **facts: Any) -> list[str]:
+    history = History(**{"start_s": 0.0, "end_s": 600.0, "calls": made, **facts})
+    return list(law.breaches(Seen(history)))
+
+
+TWO = [created("a", 1, "2-3"), started("a", 2), created("b", 3, "3-4"), started("b", 4)]
+
+
+def test_exclusive_cpus_are_given_once() -> None:
+    both = pods(a=ALONE, b=ALONE)
+    assert broken(alone.given_once, TWO, pods=both) == ["b/main and a/main have CPU 3 at 4.000 s"]
+    assert broken(alone.given_once, TWO[:3], pods=both) == []  # b does not run
+    over = [*TWO[:2], stopped("a", 2.5), *TWO[2:]]
+    assert broken(alone.given_once, over, pods=both) == []
+    under_way = [*TWO[:3], started("b", 4, ended_s=None)]
+    assert broken(alone.given_once, under_way, pods=both) == []
+
+
+def test_shared_cpus_may_be_those_of_others() -> None:
+    shares = pods(a=ALONE, b={"requests": {"cpu": "2"}})
+    assert broken(alone.given_once, TWO, pods=shares) == []
+    one_of_two = [*TWO[:2], created("b", 3, "2-7"), started("b", 4)]
+    assert broken(alone.given_once, one_of_two, pods=pods(a=ALONE, b=ALONE)) == []
+
+
+def test_what_an_update_gives_counts_from_then_on() -> None:
+    both = pods(a=ALONE, b=ALONE)
+    apart = [*TWO[:2], created("b", 3, "4-5", "w1"), started("b", 4)]
+    assert broken(alone.given_once, apart, pods=both) == []
+    assert broken(alone.given_once, [*apart, updated("b", 5, "2,5")], pods=both) == [
+        "b/main and a/main have CPU 2 at 5.000 s"
+    ]
+    assert broken(alone.given_once, [*apart, updated("a", 5, "0-1")], pods=both) == []
+    device = [created("d", 6, "", "w1"), started("d", 7)]
+    (what,) = broken(alone.given_once, [*apart, updated("b", 5, "5,6"), *device], pods=both)
+    assert what == "d/main and b/main have device w1 at 7.000 s"
+
+
+@pytest.mark.parametrize(
+    ("resources", "count"),
+    [
+        (ALONE, 2),
+        ({**ALONE, "requests": {"cpu": "2000m"}}, 2),
+        ({**ALONE, "requests": {"cpu": "1"}}, 0),
+        ({"limits": {"cpu": "1500m", "memory": "1Gi"}}, 0),
+        ({"limits": {"cpu": "2"}}, 0),
+        ({"limits": {"cpu": "two", "memory": "1Gi"}}, 0),
+        ({}, 0),
+    ],
+)
+def test_whole_cpus_of_guaranteed_pods_are_exclusive(resources: Any, count: int) -> None:
+    spec = {"containers": [{"name": "main", "resources": resources}]}
+    assert exclusive_cpus(spec, "main") == count
+    other = {"name": "first", "resources": {}}
+    assert exclusive_cpus({**spec, "initContainers": [other]}, "main") == 0
+
+
+def test_ranges_of_user_ids_do_not_overlap() -> None:
+    law = alone.user_ids_given_once
+    apart = [sandbox("a", 1, (65536, 65536)), sandbox("b", 2, (131072, 65536))]
+    assert broken(law, apart) == []
+    twice = [*apart, sandbox("c", 3, (131000, 100))]
+    assert broken(law, twice) == [
+        "a has the user IDs from 65536, c those from 131000",
+        "b has the user IDs from 131072, c those from 131000",
+    ]
+    assert broken(law, [apart[0], stopped("a", 2), twice[2]]) == []
+    assert broken(law, [apart[0], sandbox("a", 3, (65536, 65536))]) == []  # the same pod
+
+
+def test_no_more_than_some_sandboxes_in_two_seconds() -> None:
+    asked = [call("RunPodSandbox", n * 0.3, None, pod="web", uid="u") for n in range(7)]
+    assert broken(calls.no_haste, asked) == ["more than 6 sandboxes of web in 2 s at 1.800 s"]
+    assert broken(calls.no_haste, asked[:6]) == []
+    slower = [call("RunPodSandbox", n * 0.4, None, pod="web", uid="u") for n in range(7)]
+    assert broken(calls.no_haste, slower) == []
+    others = [call("RunPodSandbox", n * 0.3, None, pod="web", uid=f"u{n % 2}") for n in range(9)]
+    assert broken(calls.no_haste, others) == []
+
+
+def asked_about(pod: str, *times_s: float) -> list[Any]:
+    path = f"/api/v1/namespaces/default/pods/{pod}"
+    return [SimpleNamespace(path=path, started_s=at_s) for at_s in times_s]
+
+
+def test_of_pods_that_do_not_change_the_server_is_asked_next_to_nothing() -> None:
+    facts = {"there": There(), "planned": [Planned(0.0, "calm")]}
+    many = asked_about("web", 310, 320, 330)
+    law = calm.quiet_while_calm
+    assert broken(law, [], requests=many, **facts) == ["3 requests about web in the last 300 s"]
+    assert broken(law, [], requests=many[:2], **facts) == []
+    assert broken(law, [], requests=many, planned=facts["planned"]) == []  # nobody looked
+    early = asked_about("web", 100, 200, 299, 310)
+    assert broken(law, [], requests=early, **facts) == []
+    again = [call("StartContainer", 400, None, pod="web")]
+    assert broken(law, again, requests=many, **facts) == []
+    shown = [Shown(400.0, "web", "u", {})]
+    assert broken(law, [], requests=many, shown=shown, **facts) == []
+    late = {"there": There(), "planned": [Planned(300.0, "calm")]}
+    assert broken(law, [], requests=many, **late) == []  # what was put off is still made up for
+
+
+def test_a_sync_goes_on_in_a_sandbox_that_somebody_else_has_stopped() -> None:
+    status = cri.PodSandboxStatus(state=cri.SANDBOX_NOTREADY)
+    request = cri.PodSandboxStatusRequest(pod_sandbox_id="box-a")
+    answer = cri.PodSandboxStatusResponse(status=status)
+    begun = [
+        sandbox("a", 1),
+        created("a", 1.1, ""),
+        started("a", 1.2, ended_s=13.0),
+        call("PodSandboxStatus", 5, request, answer),
+    ]
+    facts = {"planned": [Planned(4.0, "outside")]}
+    law = calls.nothing_in_what_is_over
+    assert broken(law, [*begun, created("a", 13.1, "")], **facts) == []
+    later = [*begun, created("a", 15.0, "", container="second")]
+    assert broken(law, later, **facts) == ["a/second is made at 15.000 s in a stopped sandbox"]
+    assert broken(law, [*begun, created("a", 13.1, "")]) != []  # nobody else did so

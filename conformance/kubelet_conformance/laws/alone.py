@@ -36,7 +36,8 @@ def given_once(seen: Seen) -> Iterator[str]:
         running = {each.id: each for each in running.values() if _runs_at(each, call.ended_s)}
         for other in running.values() if one.id in running else ():
             both = has[one.id] & has[other.id]
-            if other is not one and both:
+            is_same = (other.uid, other.name) == (one.uid, one.name)  # another instance of it
+            if both and not is_same:
                 at = seen.history.since(call.started_s)
                 things = ", ".join(sorted(both))
                 yield f"{one.pod}/{one.name} and {other.pod}/{other.name} have {things} at {at}"

@@ -23,6 +23,8 @@ OF_PODS: Final = {
     "deadlines": 0.15,
     "volumes": 0.25,
     "amounts": 0.3,
+    "own users": 0.08,
+    "exclusive CPUs": 0.08,
 }
 """What pods may have -> how many of the worlds have such pods."""
 OF_STEPS: Final = {
@@ -58,6 +60,7 @@ OF_STEPS: Final = {
     "server slow": 0.2,
     "kubelet killed": 0.4,
     "kubelet restarted": 0.2,
+    "other settings": 0.1,
     "reboots": 0.1,
     "pressure": 0.15,
     "shutdowns": 0.08,

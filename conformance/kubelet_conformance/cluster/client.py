@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kubelet_conformance.cluster.likeness import own_package
-from kubelet_conformance.cluster.worker import Begin, ClusterProblem, TaskLost, do, leave
+from kubelet_conformance.cluster.worker import Begin, ClusterProblem, TaskLost, do_here, leave
 from simclock import Clock, RealClock
 from simclock.distribution import not_installed
 
@@ -72,7 +72,7 @@ class Cluster(Executor):
 
     def _submit(self, workers: list[str] | None, *work: Any) -> Future[Any]:
         asked = self._client.submit(
-            do, own_package(), self._begin, *work, pure=False, workers=workers
+            do_here, own_package(), self._begin, *work, pure=False, workers=workers
         )
         told: Future[Any] = Future()
 
@@ -164,7 +164,8 @@ def cluster_at(address: str, begin: Begin | None = None) -> Iterator[Cluster]:
         from distributed import Client
     except ModuleNotFoundError as error:
         raise ClusterProblem(f"--dask: {not_installed(error, EXTRA)}") from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # we say it ourselves
+    for logger in ("distributed", "distributed.client"):  # we say it ourselves
+        logging.getLogger(logger).setLevel(logging.CRITICAL)
     try:
         asyncio.run(_shake_hands(address))
         client = Client(address, timeout=ANSWER_S, set_as_default=False)

@@ -101,6 +101,16 @@ def do(package: Package, begin: Begin | None, function: Callable[..., Any], *arg
     return result
 
 
+def do_here(*work: Any) -> Any:
+    """`do`, in a thread of a worker, which is named in what it cannot do."""
+    from distributed import get_worker  # the extra's
+
+    try:
+        return do(*work)
+    except ClusterProblem as problem:
+        raise ClusterProblem(f"worker {get_worker().address}: {problem}") from None
+
+
 def leave() -> None:
     """End the processes without a task: no more is to come."""
     for idle in _IDLE.values():

@@ -5,29 +5,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import (  # noqa: TID251  # whole worlds run elsewhere, with their time
-    FIRST_COMPLETED,
-    Executor,
-    Future,
-    wait,
-)
+from concurrent.futures import Executor, Future  # noqa: TID251  # whole worlds run elsewhere
 from contextlib import suppress
-from itertools import islice
-from typing import Final
 
 from msgspec import Struct, field
 
+from kubelet_conformance.cluster.flow import as_they_end
 from kubelet_conformance.cluster.worker import TaskLost
 from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.search.drawing.kinds import KINDS, Size
 from kubelet_conformance.search.records import Met
 from kubelet_conformance.search.tasks import ALL, Asks, Small, make_small, meet
 from simclock import Clock, RealClock
-
-AHEAD: Final = 2
-"""So many worlds wait for each process, so that none waits for a world."""
-LOOK_EACH_S: Final = 10.0
-"""After so long without a result somebody looks whether there can be one."""
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -110,7 +99,11 @@ def search(
                 return
             yield seed
 
-    for line in _each(executor, further(), plan, count * AHEAD, look):
+    def submit(seed: int) -> Future[Met]:
+        return executor.submit(meet, seed, plan.size, plan.choice, plan.asks)
+
+    for seed, future in as_they_end(submit, further(), count, look):
+        line = _line(seed, future)
         summary.add(line)
         met(line)
         for breach in line.breaches:
@@ -123,22 +116,8 @@ def search(
     return summary
 
 
-def _each(
-    executor: Executor, seeds: Iterator[int], plan: Plan, most: int, look: Callable[[], None]
-) -> Iterator[Met]:
-    """The lines of all seeds, as they come; `most` are under way at a time."""
-    under_way: dict[Future[Met], int] = {}
-    while True:
-        for seed in islice(seeds, most - len(under_way)):
-            under_way[executor.submit(meet, seed, plan.size, plan.choice, plan.asks)] = seed
-        if not under_way:
-            return
-        done, _ = wait(under_way, LOOK_EACH_S, FIRST_COMPLETED)
-        if not done:
-            look()
-        for future in done:
-            seed = under_way.pop(future)
-            try:
-                yield future.result()
-            except TaskLost as lost:
-                yield Met(seed=seed, kinds=(), verdict="error", error=str(lost))
+def _line(seed: int, future: Future[Met]) -> Met:
+    try:
+        return future.result()
+    except TaskLost as lost:
+        return Met(seed=seed, kinds=(), verdict="error", error=str(lost))

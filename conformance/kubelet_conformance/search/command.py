@@ -97,10 +97,8 @@ def _searched(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a time-out of CI
     choice, asks = _choice(options, options.kubelet), _asks(options)
     seeds = _part(options.shard, _seeds(options.seeds))
-    kubelets = (choice,) if asks.beside is None else (choice, asks.beside)
     with ExitStack() as stack:
-        given = workers_for(*kubelets, dask=options.dask, jobs=options.jobs)
-        workers = stack.enter_context(given)
+        workers = stack.enter_context(workers_for(choice, asks, options.dask))
         file, done = _results(options, _head(options))
         if file is not None:
             stack.enter_context(file)

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.choice import Choice, EnvironmentProblem
 from kubelet_conformance.harness.runs.warped import require_warped_kubelet
 from kubelet_conformance.search.beside import AS_BESIDE
 from kubelet_conformance.search.drawing import world_of
@@ -53,12 +53,16 @@ def begin_worker() -> None:
 _OWN: dict[str, bool] = {"mounts": False}
 
 
-def require(*choices: Choice) -> None:
-    """Raise EnvironmentProblem when one of these kubelets cannot be used here."""
-    for choice in choices:
-        choice.check()
-        if choice.warped:
-            require_warped_kubelet(choice)
+def require(choice: Choice, asks: Asks = ALL) -> None:
+    """Raise EnvironmentProblem when the kubelet, or the one beside it, cannot be used here."""
+    for option, kubelet in (("--kubelet", choice), ("--beside", asks.beside)):
+        if kubelet is not None:
+            try:
+                kubelet.check()
+                if kubelet.warped:
+                    require_warped_kubelet(kubelet)
+            except EnvironmentProblem as problem:
+                raise EnvironmentProblem(str(problem).replace("--kubelet", option, 1)) from None
 
 
 def meet(seed: int, size: Size, choice: Choice, asks: Asks = ALL) -> Met:

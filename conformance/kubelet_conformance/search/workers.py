@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from kubelet_conformance.cluster.client import cluster_at
 from kubelet_conformance.harness.runs.choice import Choice
-from kubelet_conformance.search.tasks import begin_worker, require
+from kubelet_conformance.search.tasks import Asks, begin_worker, require
 
 
 class Workers(Struct, frozen=True):
@@ -25,18 +25,19 @@ class Workers(Struct, frozen=True):
 
 
 @contextmanager
-def workers_for(*kubelets: Choice, dask: str | None, jobs: int) -> Iterator[Workers]:
-    """Those that can play worlds on these kubelets, until the block ends. `dask`: the address of
-    the scheduler of a cluster; None: `jobs` processes.
+def workers_for(choice: Choice, asks: Asks, dask: str | None) -> Iterator[Workers]:
+    """Those that can play worlds on that kubelet, until the block ends. `dask`: the address of
+    the scheduler of a cluster; None: as many processes of this machine as the choice has jobs.
 
     Raises EnvironmentProblem or ClusterProblem when a kubelet does not start there."""
-    begin = None if all(choice.virtual for choice in kubelets) else begin_worker
+    virtual = choice.virtual and (asks.beside is None or asks.beside.virtual)
+    begin = None if virtual else begin_worker
     if dask is not None:
         with cluster_at(dask, begin) as cluster:
-            cluster.try_each(require, *kubelets)
+            cluster.try_each(require, choice, asks)
             yield Workers(cluster, cluster.count, cluster.look)
         return
-    require(*kubelets)
+    require(choice, asks)
     context = get_context("fork")
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=begin) as executor:
-        yield Workers(executor, jobs)
+    with ProcessPoolExecutor(choice.jobs, mp_context=context, initializer=begin) as executor:
+        yield Workers(executor, choice.jobs)

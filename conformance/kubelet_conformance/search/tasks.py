@@ -62,7 +62,14 @@ def require(choice: Choice, asks: Asks = ALL) -> None:
                 if kubelet.warped:
                     require_warped_kubelet(kubelet)
             except EnvironmentProblem as problem:
-                raise EnvironmentProblem(str(problem).replace("--kubelet", option, 1)) from None
+                text = str(problem).replace("--kubelet", option, 1)
+                raise EnvironmentProblem(_in_a_line(text)) from None
+
+
+def _in_a_line(text: str) -> str:
+    """The first line of a text, and the last: what a program has said last before it ended."""
+    first, *others = text.splitlines()
+    return f"{first} ({others[-1].strip()})" if others else first
 
 
 def meet(seed: int, size: Size, choice: Choice, asks: Asks = ALL) -> Met:

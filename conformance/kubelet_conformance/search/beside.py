@@ -9,7 +9,9 @@ was restarted, IDs, times, texts. Four things sort it out:
 - a step that could be done on one kubelet and not on the other (the container to end did not run
   yet) makes two worlds of one: the pod that it is about is not compared;
 - which pods a node refuses that has too few places is a matter of the order in which they come:
-  where both kubelets have refused some, nothing is compared;
+  where both kubelets have refused some, and not the same ones, nothing is compared;
+- a kubelet program has started, and registered its node, when a world begins, and so has refkubelet
+  beside it (BEGINS_S): mirrors of pods that were refused are made at that moment alone;
 - a kubelet in virtual time is played again, with other latencies (`seeds_of`), as long as something
   differs: what one of these plays ends with, too, is a matter of the moment.
 """
@@ -26,6 +28,7 @@ AS_BESIDE: Final = "as-beside"
 STEADY_S: Final = 360.0
 PLAYS: Final = 6
 """So often a world is played at most where latencies are drawn."""
+BEGINS_S: Final = 5.0
 SEEDS_APART: Final = 1_000_003
 OVER: Final = ("Succeeded", "Failed")
 REFUSED: Final = ("Preempting", "UnexpectedAdmissionError", "OutOf")
@@ -62,7 +65,8 @@ def differing(
 
 def _said(one: End, two: End, world: World, names: tuple[str, str]) -> Iterator[tuple[Place, str]]:
     """What differs between two ends: where, and how."""
-    if _has_refused(one) and _has_refused(two):
+    refused = _refused(one), _refused(two)
+    if all(refused) and refused[0] != refused[1]:
         return
     apart = _apart(one, two, world)
     here, there = facts_of(one), facts_of(two)
@@ -80,9 +84,10 @@ def _is(pod: str, key: str) -> bool:
     return pod == key or pod.startswith(f"{key}-")
 
 
-def _has_refused(end: End) -> bool:
-    pods = (*end.at_api.values(), *end.mirrors.values(), *end.listed.values())
-    return any(pod.reason.startswith(REFUSED) for pod in pods)
+def _refused(end: End) -> dict[str, str]:
+    """The pods that were refused, and why."""
+    pods = {**end.at_api, **end.mirrors, **end.listed}
+    return {name: pod.reason for name, pod in pods.items() if pod.reason.startswith(REFUSED)}
 
 
 def _apart(one: End, two: End, world: World) -> list[str]:

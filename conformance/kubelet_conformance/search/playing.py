@@ -16,7 +16,7 @@ from kubelet_conformance.harness.runs.warped import run_warped_case
 from kubelet_conformance.laws import LAWS
 from kubelet_conformance.registry import CaseBody
 from kubelet_conformance.scenarios.play.playing import Player
-from kubelet_conformance.search.beside import AS_BESIDE, differing, seeds_of
+from kubelet_conformance.search.beside import AS_BESIDE, BEGINS_S, differing, seeds_of
 from kubelet_conformance.search.drawing.world import World
 from kubelet_conformance.search.ends import End, end_of
 from kubeobjects.structs import replace
@@ -86,30 +86,24 @@ def _beside(
     world: World, played: tuple[Choice, End], beside: Choice, own_mounts: bool
 ) -> Iterable[str]:
     """What differs between the end on one kubelet and that on another, a sentence a pod."""
-    verdict, other = _ended(world, replace(beside, seed=world.seed), own_mounts)
+    begins_s = BEGINS_S if beside.virtual and not played[0].virtual else 0.0
+    verdict, other = _ended(world, replace(beside, seed=world.seed), own_mounts, begins_s=begins_s)
     if other is None:
         why = next((one.what for one in verdict.breaches), verdict.error)
         return [f"on {beside.kubelet} the world has no end: {why}"]
-    names = played[0].kubelet, beside.kubelet
-    return differing(_pairs(world, played, (beside, other), own_mounts), world, names).values()
 
-
-def _pairs(
-    world: World, played: tuple[Choice, End], beside: tuple[Choice, End], own_mounts: bool
-) -> Iterator[tuple[End, End]]:
-    """The two ends, and then those under other seeds on the kubelet that is in virtual time."""
-    one, two = played[1], beside[1]
-    yield one, two
-    for seed in seeds_of(world.seed):
-        if beside[0].virtual:
-            _, again = _ended(world, replace(beside[0], seed=seed), own_mounts)
-            two = again or two
-        elif played[0].virtual:
-            _, again = _ended(world, replace(played[0], seed=seed), own_mounts)
-            one = again or one
-        else:
-            return
+    def pairs() -> Iterator[tuple[End, End]]:
+        """The two ends, and then those of the kubelet in virtual time under other seeds."""
+        one, two = played[1], other
         yield one, two
+        for seed in seeds_of(world.seed) if beside.virtual or played[0].virtual else ():
+            again = replace(beside if beside.virtual else played[0], seed=seed)
+            _, end = _ended(world, again, own_mounts, begins_s=begins_s)
+            if end is not None:
+                one, two = (one, end) if beside.virtual else (end, two)
+                yield one, two
+
+    return differing(pairs(), world, (played[0].kubelet, beside.kubelet)).values()
 
 
 def _ended(
@@ -119,14 +113,16 @@ def _ended(
     laws: Collection[str] = (),
     *,
     looks: bool = True,
+    begins_s: float = 0.0,
 ) -> tuple[Verdict, End | None]:
-    """Play a world. With `looks` also its end is told; None: it has not come to one."""
+    """Play a world. With `looks` also its end is told; None: it has not come to one. `begins_s`: so
+    long the kubelet runs before."""
     case, ends = world.case(), list[End]()
     if laws:
         unasked = {law.name: "not asked for" for law in LAWS if law.name not in laws}
         case = replace(case, except_laws=unasked)
     if looks:
-        case = replace(case, body=_looking(world, ends))
+        case = replace(case, body=_looking(world, ends, begins_s))
     if choice.virtual:
         result = run_virtual_case(case, choice, log_of_failures=False)
     else:
@@ -134,13 +130,15 @@ def _ended(
     return _asked_for(verdict_of(world.seed, result), laws), (ends[-1] if ends else None)
 
 
-def _looking(world: World, ends: list[End]) -> CaseBody:
+def _looking(world: World, ends: list[End], begins_s: float) -> CaseBody:
     """Plays the world as its case does, and looks at what is there in the end."""
     scenario = world.scenario()
     places = {id(step): place for place, step in enumerate(scenario.steps)}
 
     async def body(node: Node) -> None:
         left_out: list[int] = []
+        if begins_s:
+            await node.run_for(begins_s)
         player = Player(scenario, node, leaves_out=lambda step: left_out.append(places[id(step)]))
         await player.play()
         ends.append(end_of(await node.there(), node.unix_s, left_out))

@@ -92,6 +92,11 @@ def test_what_is_a_matter_of_the_moment_is_not(one: End, two: End) -> None:
     assert told((one, two)) == []
 
 
+def test_pods_that_both_have_refused_are_compared() -> None:
+    refused = replace(POD, phase="Failed", reason="OutOfpods")
+    assert told((end(refused), end(refused, sandboxes={"a": 2}))) != []
+
+
 def test_a_step_that_one_has_left_out_is_about_its_pod_alone() -> None:
     assert told((end(), end(replace(POD, phase="Failed"), left_out=(2,)))) != []
 

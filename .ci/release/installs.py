@@ -82,6 +82,7 @@ TRIALS: Final = (
     Trial("fuse", ("python -c 'import fakecri.cgroupfs.outside.mount'", "fakecri cgroupfs --help")),
     Trial("logind", ("python -c 'import dbus_fast, fakecri.machine.logind_bus'",)),
     Trial("reflection", (REFLECTED,)),
+    Trial("cluster", ("kubelet-conformance search --dask nowhere",), exits=2),
     Trial("pytest", (IN_VIRTUAL_TIME, "pytest -q -p no:cacheprovider test_hours.py")),
 )
 """Every extra of pyproject.toml is in one of them: a test looks."""

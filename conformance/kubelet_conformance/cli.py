@@ -196,6 +196,9 @@ def _add_pace(running: argparse.ArgumentParser) -> None:
         type=int,
         help="cases at a time in a real run (8), processes of a virtual one (one per processor)",
     )
+    running.add_argument(
+        "--dask", metavar="ADDRESS", help="virtual cases on the workers of a Dask cluster"
+    )
     running.add_argument("--time", help="of a kubelet binary: real (default) or jump")
     running.add_argument("--speed", metavar="N", help="of a kubelet binary: N times as fast")
     running.add_argument("--alone", action="store_true", help="a kubelet of its own for each case")

@@ -25,7 +25,13 @@ from kubelet_conformance.scenarios.files import SUFFIXES
 from kubelet_conformance.session.items import CaseFile, CaseItem
 from kubelet_conformance.session.options import add_options, choices_of, selection_of
 from kubelet_conformance.session.run import RUN, Run
-from kubelet_conformance.session.running import run_real, run_virtual, run_warped, until_sigterm
+from kubelet_conformance.session.running import (
+    run_on_cluster,
+    run_real,
+    run_virtual,
+    run_warped,
+    until_sigterm,
+)
 from kubelet_conformance.sources import with_fixtures
 from kubelet_conformance.summary import print_summary, where_more_is
 
@@ -53,6 +59,10 @@ def pytest_configure(config: pytest.Config) -> None:
         if option.seeds and not run.choice.virtual:
             raise EnvironmentProblem(
                 f"--seeds: only --kubelet {IN_PROCESS} runs in virtual time, which has seeds"
+            )
+        if option.dask and not run.choice.virtual:
+            raise EnvironmentProblem(
+                f"--dask: only --kubelet {IN_PROCESS}, in virtual time, runs on a cluster"
             )
         if option.results:
             _open_results(config, option.results)
@@ -138,6 +148,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if session.config.option.collectonly or not items:
         return None
     if run.choice.virtual:
+        if session.config.option.dask:
+            return _on_cluster(run, items, session)
         if len(items) == len(session.items):
             collect_less()
         count = min(run.choice.jobs, processors(), len(items))
@@ -150,6 +162,14 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
             run_warped(run, items, session)
             return True
         asyncio.run(until_sigterm(run_real(run, items, session)))
+    except EnvironmentProblem as problem:
+        run.environment_problem = str(problem)
+    return True
+
+
+def _on_cluster(run: Run, items: list[CaseItem], session: pytest.Session) -> bool:
+    try:
+        run_on_cluster(run, items, session.config.option.dask, session)
     except EnvironmentProblem as problem:
         run.environment_problem = str(problem)
     return True

@@ -122,6 +122,8 @@ def test_the_kubelet_looks_at_its_start_for_all_that_it_imports_late() -> None:
 
 OF_CONTAINERS: Final = frozenset({"testcontainers", "docker"})
 """docs/conformance.md names the extra that brings them."""
+OF_CLUSTER: Final = frozenset({"distributed"})
+"""docs/search.md does."""
 OF_AIOHTTP: Final = frozenset({"multidict", "yarl"})
 """Types that its functions take."""
 SUITE: Final = ("conformance", "fakecri/cgroupfs", "fakecri/machine", "simclock/timewarp")
@@ -167,7 +169,7 @@ def test_the_extra_of_the_suite_brings_all_that_its_cases_need() -> None:
         for folder in SUITE
         for file in (ROOT / folder).rglob("*.py")
         for module in modules_wanted(file)
-        if module in providers and module not in OF_CONTAINERS | OF_AIOHTTP
+        if module in providers and module not in OF_CONTAINERS | OF_CLUSTER | OF_AIOHTTP
         if not brought & {plain_name(name) for name in providers[module]}
     }
     assert missing - own_packages() == set()

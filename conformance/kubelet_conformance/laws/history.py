@@ -62,6 +62,8 @@ class There(Struct, frozen=True, kw_only=True):
 
     containers: Sequence[Any] = ()
     """What the runtime has (`ContainerStatus` of the CRI)."""
+    sandboxes: Sequence[Any] = ()
+    """Likewise (`PodSandbox` of the CRI)."""
     listed: Mapping[str, Mapping[str, Any]] = {}
     """Name -> pod, as `/pods` shows it."""
     at_api: Mapping[str, Mapping[str, Any]] = {}

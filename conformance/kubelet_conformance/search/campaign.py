@@ -5,25 +5,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import (  # noqa: TID251  # whole worlds run elsewhere, with their time
-    FIRST_COMPLETED,
-    Executor,
-    Future,
-    wait,
-)
-from itertools import islice
-from typing import Final
+from concurrent.futures import Executor, Future  # noqa: TID251  # whole worlds run elsewhere
+from contextlib import suppress
 
 from msgspec import Struct, field
 
+from kubelet_conformance.cluster.flow import as_they_end
+from kubelet_conformance.cluster.worker import TaskLost
 from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.search.drawing.kinds import KINDS, Size
 from kubelet_conformance.search.records import Met
-from kubelet_conformance.search.tasks import Small, make_small, meet
+from kubelet_conformance.search.tasks import ALL, Asks, Small, make_small, meet
 from simclock import Clock, RealClock
-
-AHEAD: Final = 2
-"""So many worlds wait for each process, so that none waits for a world."""
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -33,6 +26,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     choice: Choice = Choice()
     """On which kubelet."""
     size: Size = "small"
+    asks: Asks = ALL
     minutes: float | None = None
     """After so long no further world is begun; None: all seeds are played."""
     tries: int = 200
@@ -50,6 +44,8 @@ class Summary(Struct):
     """Broken ones, by the number of worlds."""
     excuses: Counter[str] = field(default_factory=Counter)
     """How many breaches each swallowed."""
+    unasked: Counter[str] = field(default_factory=Counter)
+    """Laws that were broken and not asked for, by the number of worlds."""
     kinds: Counter[str] = field(default_factory=Counter)
     """In how many worlds each was."""
     world_s: float = 0.0
@@ -60,6 +56,7 @@ class Summary(Struct):
         self.verdicts[met.verdict] += 1
         self.laws.update({breach.law for breach in met.breaches})
         self.excuses.update(each.excuse for each in met.excused)
+        self.unasked.update(met.unasked)
         self.kinds.update(met.kinds)
         self.world_s += met.world_s
 
@@ -81,12 +78,15 @@ def search(
     *,
     met: Callable[[Met], None] = lambda met: None,
     small: Callable[[Small], None] = lambda small: None,
+    look: Callable[[], None] = lambda: None,
     clock: Clock | None = None,
 ) -> Summary:
     """Play the worlds of a plan in `count` processes of an executor; `met` is called with each line
-    as it comes, `small` with each world that broke a law, made small: the first one of each law.
+    as it comes, `small` with each world that broke a law, made small: the first one of each law;
+    `look` where no result comes for long: it raises what makes waiting useless.
 
-    Raises BrokenExecutor when a process has ended: what was under way has no line then.
+    Raises BrokenExecutor when a process has ended, or ClusterProblem: what was under way has no
+    line then.
     """
     clock = clock or RealClock()
     end_s = None if plan.minutes is None else clock.monotonic_s() + plan.minutes * 60
@@ -99,27 +99,25 @@ def search(
                 return
             yield seed
 
-    for line in _each(executor, further(), plan, count * AHEAD):
+    def submit(seed: int) -> Future[Met]:
+        return executor.submit(meet, seed, plan.size, plan.choice, plan.asks)
+
+    for seed, future in as_they_end(submit, further(), count, look):
+        line = _line(seed, future)
         summary.add(line)
         met(line)
         for breach in line.breaches:
             first.setdefault(breach.law, line.seed)
     if plan.tries:
         for law, seed in first.items():
-            work = (seed, plan.size, law, plan.choice, plan.tries, plan.repeats)
-            small(executor.submit(make_small, *work).result())
+            work = (seed, plan.size, law, plan.choice, plan.tries, plan.repeats, plan.asks.beside)
+            with suppress(TaskLost):
+                small(executor.submit(make_small, *work).result())
     return summary
 
 
-def _each(executor: Executor, seeds: Iterator[int], plan: Plan, most: int) -> Iterator[Met]:
-    """The lines of all seeds, as they come; `most` are under way at a time."""
-    under_way: set[Future[Met]] = set()
-    while True:
-        for seed in islice(seeds, most - len(under_way)):
-            under_way.add(executor.submit(meet, seed, plan.size, plan.choice))
-        if not under_way:
-            return
-        done, _ = wait(under_way, return_when=FIRST_COMPLETED)
-        for future in done:
-            under_way.remove(future)
-            yield future.result()
+def _line(seed: int, future: Future[Met]) -> Met:
+    try:
+        return future.result()
+    except TaskLost as lost:
+        return Met(seed=seed, kinds=(), verdict="error", error=str(lost))

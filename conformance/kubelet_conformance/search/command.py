@@ -6,26 +6,25 @@ import argparse
 import signal
 import sys
 from collections.abc import Iterable, Sequence
-from concurrent.futures import (  # noqa: TID251  # whole worlds run elsewhere, with their time
-    BrokenExecutor,
-    Executor,
-    ProcessPoolExecutor,
-)
+from concurrent.futures import BrokenExecutor  # noqa: TID251  # whole worlds run elsewhere
 from contextlib import ExitStack
 from functools import partial
-from multiprocessing import get_context  # noqa: TID251  # likewise
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from kubelet_conformance.cluster.worker import ClusterProblem
 from kubelet_conformance.harness.runs.choice import Choice, EnvironmentProblem
 from kubelet_conformance.harness.runs.offered import FAKE, IN_PROCESS
 from kubelet_conformance.harness.runs.processes import processors
 from kubelet_conformance.harness.runs.seeds import seeds_of
+from kubelet_conformance.search.beside import AS_BESIDE
 from kubelet_conformance.search.campaign import Plan, Summary, search
 from kubelet_conformance.search.drawing import world_of
 from kubelet_conformance.search.drawing.kinds import BOUNDS
+from kubelet_conformance.search.law_names import laws_named
 from kubelet_conformance.search.records import Head, Met, SearchError, line_of, read_lines
-from kubelet_conformance.search.tasks import Small, begin_worker
+from kubelet_conformance.search.tasks import Asks, Small
+from kubelet_conformance.search.workers import Workers, workers_for
 from simclock import Clock, RealClock
 from simclock.distribution import own_version
 
@@ -40,7 +39,24 @@ def add_words(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", choices=sorted(BOUNDS), default="small", help="of the worlds")
     parser.add_argument("--kubelet", default=IN_PROCESS, help="refkubelet (default), or a path")
     parser.add_argument("--time", default="jump", help="of a kubelet binary: jump")
+    parser.add_argument(
+        "--beside",
+        metavar="KUBELET",
+        help="another kubelet, refkubelet or a path: each world must end alike on both",
+    )
+    parser.add_argument(
+        "--law",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this law fails a world (may be repeated; default: all do)",
+    )
     parser.add_argument("--jobs", type=int, default=processors(), help="processes (one each CPU)")
+    parser.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help="play on the workers of this Dask cluster (tcp://10.0.0.1:8786), and not here",
+    )
     parser.add_argument("--minutes", type=float, metavar="N", help="begin no world after so long")
     parser.add_argument("--shard", metavar="K/N", help="the K-th of N parts of the seeds")
     parser.add_argument("--results", type=Path, metavar="FILE", help="a JSON line for each world")
@@ -72,56 +88,71 @@ def main(options: argparse.Namespace) -> int:
             print(world_of(options.show, options.size).text(), end="")
             return 0
         return _searched(options)
-    except (SearchError, EnvironmentProblem) as problem:
+    except (SearchError, EnvironmentProblem, ClusterProblem) as problem:
         print(f"kubelet-conformance search: {problem}", file=sys.stderr)
         return EXIT_OPTIONS
 
 
 def _searched(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a time-out of CI
-    choice = _choice(options)
+    choice, asks = _choice(options, options.kubelet), _asks(options)
     seeds = _part(options.shard, _seeds(options.seeds))
-    head = _head(options)
     with ExitStack() as stack:
-        file, done = _results(options, head)
+        workers = stack.enter_context(workers_for(choice, asks, options.dask))
+        file, done = _results(options, _head(options))
         if file is not None:
             stack.enter_context(file)
-        executor = stack.enter_context(_executor(choice))
         told = _Told(len(seeds), RealClock(), file)
-        summary = told.summary
         done = [line for line in done if line.verdict != "error"]
         for line in done:
-            summary.add(line)
+            told.summary.add(line)
         told.before = len(done)
         known = {line.seed for line in done}
         plan = Plan(
             seeds=[seed for seed in seeds if seed not in known],
             choice=choice,
             size=options.size,
+            asks=asks,
             minutes=options.minutes,
             tries=options.tries,
         )
-        broken = False
-        try:
-            search(plan, executor, options.jobs, met=told.met, small=partial(_keep, options.found))
-        except BrokenExecutor:
-            print("a process has ended: go on with --resume", file=sys.stderr)
-            broken = True
-        except KeyboardInterrupt:
-            print("stopped: go on with --resume", file=sys.stderr)
-            executor.shutdown(wait=False, cancel_futures=True)
-            broken = True
-    print("\n".join(words_of(summary, RealClock().monotonic_s() - told.began_s)))
-    return EXIT_BROKEN if summary.failed or broken else 0
+        code = _played(plan, workers, told, options.found)
+    print("\n".join(words_of(told.summary, RealClock().monotonic_s() - told.began_s)))
+    return code or (EXIT_BROKEN if told.summary.failed else 0)
 
 
-def _choice(options: argparse.Namespace) -> Choice:
+def _played(plan: Plan, workers: Workers, told: _Told, found: Path) -> int:
+    """Play the worlds. Returns the exit code that cutting it short means; 0: it was not."""
+    executor = workers.executor
+    try:
+        keep = partial(_keep, found)
+        search(plan, executor, workers.count, met=told.met, small=keep, look=workers.look)
+    except BrokenExecutor:
+        print("a process has ended: go on with --resume", file=sys.stderr)
+        return EXIT_BROKEN
+    except KeyboardInterrupt:
+        print("stopped: go on with --resume", file=sys.stderr)
+        executor.shutdown(wait=False, cancel_futures=True)
+        return EXIT_BROKEN
+    except ClusterProblem as problem:
+        print(f"kubelet-conformance search: {problem}; go on with --resume", file=sys.stderr)
+        return EXIT_OPTIONS
+    return 0
+
+
+def _choice(options: argparse.Namespace, kubelet: str) -> Choice:
     if options.jobs < 1:
         raise SearchError(f"--jobs {options.jobs}: wanted 1 or more")
-    time = "real" if options.kubelet == IN_PROCESS else options.time
-    choice = Choice(kubelet=options.kubelet, runtime=FAKE, time=time, jobs=options.jobs)
-    choice.check()
-    return choice
+    time = "real" if kubelet == IN_PROCESS else options.time
+    return Choice(kubelet=kubelet, runtime=FAKE, time=time, jobs=options.jobs)
+
+
+def _asks(options: argparse.Namespace) -> Asks:
+    laws = laws_named(options.law)
+    if AS_BESIDE in laws and options.beside is None:
+        raise SearchError(f"--law {AS_BESIDE}: it needs --beside, the other kubelet")
+    beside = None if options.beside is None else _choice(options, options.beside)
+    return Asks(laws, beside)
 
 
 def _seeds(text: str) -> Sequence[int]:
@@ -148,17 +179,22 @@ def _part(shard: str | None, seeds: Sequence[int]) -> Sequence[int]:
 
 def _head(options: argparse.Namespace) -> Head:
     began = f"{RealClock().now():%Y-%m-%dT%H:%M:%SZ}"
-    kubelet = str(options.kubelet)
-    return Head(suite=own_version(), kubelet=kubelet, size=options.size, began=began)
+    return Head(
+        suite=own_version(),
+        kubelet=str(options.kubelet),
+        size=options.size,
+        laws=laws_named(options.law),
+        beside=options.beside or "",
+        began=began,
+    )
 
 
 def _results(options: argparse.Namespace, head: Head) -> tuple[BinaryIO | None, list[Met]]:
     """The file for the lines, and those that are in it already. Raises SearchError."""
     if options.resume is not None:
         before, done = read_lines(options.resume)
-        if (before.kubelet, before.size) != (head.kubelet, head.size):
-            what = f"worlds of size {before.size} on {before.kubelet}"
-            raise SearchError(f"--resume {options.resume}: it has {what}")
+        if before.asked != head.asked:
+            raise SearchError(f"--resume {options.resume}: it has {before.asked}")
         _cut_last_line(options.resume)
         return options.resume.open("ab"), done
     if options.results is None:
@@ -176,11 +212,6 @@ def _cut_last_line(path: Path) -> None:
     text = path.read_bytes()
     if not text.endswith(b"\n"):
         path.write_bytes(text[: text.rfind(b"\n") + 1])
-
-
-def _executor(choice: Choice) -> Executor:
-    begin = None if choice.virtual else begin_worker
-    return ProcessPoolExecutor(choice.jobs, mp_context=get_context("fork"), initializer=begin)
 
 
 class _Told:
@@ -236,5 +267,7 @@ def words_of(summary: Summary, real_s: float) -> Iterable[str]:
     yield from (f"law {law}: broken in {count} worlds" for law, count in summary.laws.most_common())
     for name, count in summary.excuses.most_common():
         yield f"excuse {name}: swallowed {count} breaches"
+    for law, count in summary.unasked.most_common():
+        yield f"law {law}, not asked for: broken in {count} worlds"
     if summary.never:
         yield f"never met: {', '.join(summary.never)}"

@@ -27,8 +27,19 @@ class Head(Struct, frozen=True, kw_only=True, tag="search", tag_field="kind"):
     """The version of this package."""
     kubelet: str
     size: str
+    laws: tuple[str, ...] = ()
+    """Only these were asked; empty: all."""
+    beside: str = ""
+    """The other kubelet; "": none."""
     began: str
     """When, in UTC."""
+
+    @property
+    def asked(self) -> str:
+        """What was asked of which worlds."""
+        beside = f" beside {self.beside}" if self.beside else ""
+        laws = f", only laws {', '.join(self.laws)}" if self.laws else ""
+        return f"worlds of size {self.size} on {self.kubelet}{beside}{laws}"
 
 
 class Excused(Struct, frozen=True):
@@ -49,6 +60,8 @@ class Met(Struct, frozen=True, kw_only=True, tag="world", tag_field="kind"):
     breaches: tuple[Breach, ...] = ()
     """Those that nothing excuses."""
     excused: tuple[Excused, ...] = ()
+    unasked: tuple[str, ...] = ()
+    """Broken laws that were not asked for."""
     error: str = ""
     world_s: float = 0.0
     real_s: float = 0.0

@@ -4,10 +4,13 @@ in and out, so that they may be processes of this machine or of another."""
 from __future__ import annotations
 
 import traceback
+from typing import Final
 
 from msgspec import Struct
 
-from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.harness.runs.choice import Choice, EnvironmentProblem
+from kubelet_conformance.harness.runs.warped import require_warped_kubelet
+from kubelet_conformance.search.beside import AS_BESIDE
 from kubelet_conformance.search.drawing import world_of
 from kubelet_conformance.search.drawing.kinds import Size
 from kubelet_conformance.search.drawing.world import World
@@ -15,6 +18,19 @@ from kubelet_conformance.search.excuses import excuse_of
 from kubelet_conformance.search.playing import Verdict, play
 from kubelet_conformance.search.records import Excused, Met
 from kubelet_conformance.search.shrinking import shrink
+from kubeobjects.structs import replace
+
+
+class Asks(Struct, frozen=True):
+    """What is asked of each world."""
+
+    laws: tuple[str, ...] = ()
+    """Only these laws; empty: all."""
+    beside: Choice | None = None
+    """Another kubelet, on which each world must end as on this one."""
+
+
+ALL: Final = Asks()
 
 
 class Small(Struct, frozen=True):
@@ -37,12 +53,31 @@ def begin_worker() -> None:
 _OWN: dict[str, bool] = {"mounts": False}
 
 
-def meet(seed: int, size: Size, choice: Choice) -> Met:
+def require(choice: Choice, asks: Asks = ALL) -> None:
+    """Raise EnvironmentProblem when the kubelet, or the one beside it, cannot be used here."""
+    for option, kubelet in (("--kubelet", choice), ("--beside", asks.beside)):
+        if kubelet is not None:
+            try:
+                kubelet.check()
+                if kubelet.warped:
+                    require_warped_kubelet(kubelet)
+            except EnvironmentProblem as problem:
+                text = str(problem).replace("--kubelet", option, 1)
+                raise EnvironmentProblem(_in_a_line(text)) from None
+
+
+def _in_a_line(text: str) -> str:
+    """The first line of a text, and the last: what a program has said last before it ended."""
+    first, *others = text.splitlines()
+    return f"{first} ({others[-1].strip()})" if others else first
+
+
+def meet(seed: int, size: Size, choice: Choice, asks: Asks = ALL) -> Met:
     """Draw the world of that seed, play it, and say what came of it. Raises nothing: what goes
     wrong is the `error` of the line."""
     try:
         world = world_of(seed, size)
-        verdict = _played(world, choice)
+        verdict = _played(world, choice, asks)
     except Exception:
         return Met(seed=seed, kinds=(), verdict="error", error=traceback.format_exc())
     broken, excused = [], []
@@ -59,29 +94,41 @@ def meet(seed: int, size: Size, choice: Choice) -> Met:
         verdict=word,  # type: ignore[arg-type]  # one of them
         breaches=tuple(broken),
         excused=tuple(excused),
+        unasked=verdict.unasked,
         error=verdict.error,
         world_s=verdict.world_s,
         real_s=verdict.real_s,
     )
 
 
-def make_small(seed: int, size: Size, law: str, choice: Choice, tries: int, repeats: int) -> Small:
-    """Make the world of that seed small, and try what is left `repeats` times."""
-    small = shrink(world_of(seed, size), law, lambda world: _judged(world, choice), tries)
-    breaks = sum(law in _judged(small, choice).laws for _ in range(repeats))
+def make_small(
+    seed: int,
+    size: Size,
+    law: str,
+    choice: Choice,
+    tries: int,
+    repeats: int,
+    beside: Choice | None = None,
+) -> Small:
+    """Make the world of that seed small, and try what is left `repeats` times. `beside` is played
+    on for its own law alone."""
+    asks = Asks((law,), beside if law == AS_BESIDE else None)
+    small = shrink(world_of(seed, size), law, lambda world: _judged(world, choice, asks), tries)
+    breaks = sum(law in _judged(small, choice, asks).laws for _ in range(repeats))
     return Small(law, small, breaks, repeats)
 
 
-def _played(world: World, choice: Choice) -> Verdict:
-    return play(world, choice, own_mounts=_OWN["mounts"])
+def _played(world: World, choice: Choice, asks: Asks) -> Verdict:
+    own_mounts = _OWN["mounts"]
+    return play(world, choice, own_mounts=own_mounts, laws=asks.laws, beside=asks.beside)
 
 
-def _judged(world: World, choice: Choice) -> Verdict:
+def _judged(world: World, choice: Choice, asks: Asks) -> Verdict:
     """The verdict without what is excused: a world must not become a known one on its way."""
-    verdict = _played(world, choice)
+    verdict = _played(world, choice, asks)
     left = tuple(
         breach
         for breach in verdict.breaches
         if excuse_of(world, breach, kubelet=choice.kubelet) is None
     )
-    return Verdict(verdict.seed, left, verdict.error, verdict.world_s, verdict.real_s)
+    return replace(verdict, breaches=left)

@@ -33,6 +33,7 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption("--seeds", type=seeds_of, metavar="SEEDS", help="a virtual run for each of these seeds: 1:20 (from 1 to 20), 3,7; instead of --seed")  # fmt: skip  # noqa: E501
     group.addoption("--latency", type=float, default=DEFAULT.latency, metavar="FACTOR", help="factor on how long the calls of a virtual run take (default 1; 0: no time)")  # fmt: skip  # noqa: E501
     group.addoption("--jobs", type=int, default=DEFAULT.jobs, help="cases at a time in a real run (default 8); in a virtual one at most one per processor")  # fmt: skip  # noqa: E501
+    group.addoption("--dask", metavar="ADDRESS", help="run virtual cases on the workers of this Dask cluster: tcp://10.0.0.1:8786")  # fmt: skip  # noqa: E501
     group.addoption(
         "--time",
         default=DEFAULT.time,

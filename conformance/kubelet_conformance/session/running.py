@@ -5,18 +5,25 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Coroutine, Iterable, Sequence
+from concurrent.futures import Future  # noqa: TID251  # of cases that run elsewhere
 from contextlib import aclosing, closing
 from typing import Any
 
 import pytest
 
-from kubelet_conformance.harness.runs.case_run import Result, not_to_run
+from kubelet_conformance.cluster.cases import named, run_named
+from kubelet_conformance.cluster.client import cluster_at
+from kubelet_conformance.cluster.flow import as_they_end
+from kubelet_conformance.cluster.worker import ClusterProblem, TaskLost
+from kubelet_conformance.harness.runs.case_run import Outcome, Result, not_to_run
+from kubelet_conformance.harness.runs.choice import EnvironmentProblem
 from kubelet_conformance.harness.runs.offered import CONTAINERD
 from kubelet_conformance.harness.runs.processes import run_virtual_cases
 from kubelet_conformance.harness.runs.warped import require_warped_kubelet, run_warped_cases
 from kubelet_conformance.results_schema import Product, RuntimeTold
 from kubelet_conformance.session.items import CaseItem
 from kubelet_conformance.session.run import Run
+from kubeobjects.structs import replace
 
 
 def run_virtual(run: Run, items: Sequence[CaseItem], count: int, session: pytest.Session) -> None:
@@ -32,6 +39,40 @@ def run_virtual(run: Run, items: Sequence[CaseItem], count: int, session: pytest
     with closing(run_virtual_cases(to_run, count)) as results:
         for number, result in results:
             _take(waiting[number], result, session)
+
+
+def run_on_cluster(
+    run: Run, items: Sequence[CaseItem], address: str, session: pytest.Session
+) -> None:
+    """Run virtual cases on the workers of a Dask cluster and report each as it ends. Raises
+    EnvironmentProblem when there is none, or when it can do no more."""
+    for item in items:
+        item.result = not_to_run(item.case, item.choice, run.selection.disabled)
+        if item.result is not None:
+            _report(item, session)
+            _stop_if_asked(session)
+    waiting = [item for item in items if item.result is None]
+    try:
+        with cluster_at(address) as cluster:
+            names = {item: named(item.case, item.path) for item in waiting}
+            _say(session, _begins(len(waiting), cluster.count))
+
+            def submit(item: CaseItem) -> Future[Result]:
+                return cluster.submit(run_named, names[item], item.choice)
+
+            ends = as_they_end(submit, iter(waiting), cluster.count, cluster.look)
+            with closing(ends):
+                for item, future in ends:
+                    _take(item, _result(item, future), session)
+    except ClusterProblem as problem:
+        raise EnvironmentProblem(str(problem)) from None
+
+
+def _result(item: CaseItem, future: Future[Result]) -> Result:
+    try:
+        return replace(future.result(), case=item.case)
+    except (TaskLost, RuntimeError) as problem:
+        return Result(item.case, Outcome.ERROR, str(problem), seed=item.choice.seed)
 
 
 def _take(item: CaseItem, result: Result, session: pytest.Session) -> None:

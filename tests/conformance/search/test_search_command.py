@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from kubelet_conformance.cli import main
-from kubelet_conformance.harness.runs.choice import Choice
-from kubelet_conformance.search import tasks
+from kubelet_conformance.harness.runs.case_run import Outcome, Result
+from kubelet_conformance.harness.runs.choice import Choice, EnvironmentProblem
+from kubelet_conformance.registry import Case
+from kubelet_conformance.search import playing, tasks
 from kubelet_conformance.search.drawing import world_of
 from kubelet_conformance.search.drawing.world import World
 from kubelet_conformance.search.excuses import EXCUSES, excuse_of
@@ -86,6 +88,43 @@ def test_a_mistake_is_one_sentence(
     assert len(told.splitlines()) == 1
 
 
+def test_a_kubelet_that_does_not_start_is_one_sentence_and_ends_nothing_that_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def require(choice: Choice) -> None:
+        raise EnvironmentProblem("--kubelet /k: wanted a kubelet that runs\nUsage:\n no such flag")
+
+    monkeypatch.setattr(tasks, "require_warped_kubelet", require)
+    monkeypatch.setattr(Choice, "check", lambda choice: None)
+    file = tmp_path / "worlds.jsonl"
+    file.write_text("of an earlier search")
+    assert search("--kubelet", "/k", "--results", str(file)) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line.endswith("search: --kubelet /k: wanted a kubelet that runs (no such flag)")
+    assert file.read_text() == "of an earlier search"
+
+
+def test_only_the_laws_that_are_asked_for_fail_a_world(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(StatusManager, "terminate_pod", lambda self, pod: None)
+    assert search("--seeds", "3", "--law", "one-running", *ONE) == 0
+    assert search("--seeds", "3", "--law", "one-running", "--law", "nothing-left", *ONE) == 1
+    assert "law nothing-left: broken in 1 worlds" in capsys.readouterr().out
+
+
+def test_what_ends_a_world_is_told_when_other_laws_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ends(case: Case, choice: Choice, **_: object) -> Result:
+        return Result(case, Outcome.FAILED, "expected: a running kubelet\nseen:     it has ended")
+
+    monkeypatch.setattr(playing, "run_virtual_case", ends)
+    assert search("--seeds", "3", "--law", "one-running", *ONE) == 0
+    assert "law kubelet-lives, not asked for: broken in 1 worlds" in capsys.readouterr().out
+    assert search("--seeds", "3", *ONE) == 1
+
+
 def test_results_of_something_else_are_not_gone_on_with(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -95,7 +134,9 @@ def test_results_of_something_else_are_not_gone_on_with(
     assert "other.jsonl:1: no line of a search" in capsys.readouterr().err
     assert search("--seeds", "1", "--results", str(other), *ONE) == 0
     assert search("--size", "large", "--resume", str(other)) == 2
-    assert "worlds of size small" in capsys.readouterr().err
+    assert "worlds of size small on refkubelet" in capsys.readouterr().err
+    assert search("--law", "one-running", "--resume", str(other)) == 2
+    assert "worlds of size small on refkubelet" in capsys.readouterr().err
 
 
 def test_a_world_is_shown_without_playing_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -100,10 +100,12 @@ async def there_on(parts: Parts, watch: Watch) -> There:
     for one in containers.containers:
         request = cri.ContainerStatusRequest(container_id=one.id)
         statuses.append((await direct.call("ContainerStatus", request)).status)
+    boxes: Any = await direct.call("ListPodSandbox", cri.ListPodSandboxRequest())
     await watch.snapshots.refresh()
     at_api = watch.snapshots.api_pods if parts.api is not None else {}
     return There(
         containers=statuses,
+        sandboxes=list(boxes.items),
         listed=dict(watch.snapshots.pods),
         at_api={
             name: pod

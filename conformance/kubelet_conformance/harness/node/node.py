@@ -35,7 +35,7 @@ from kubelet_conformance.harness.observing.kubelet_log import kept
 from kubelet_conformance.harness.observing.looked import looked_at
 from kubelet_conformance.harness.observing.snapshots import container_status
 from kubelet_conformance.harness.observing.words import is_write, write_name
-from kubelet_conformance.laws.history import History, Left
+from kubelet_conformance.laws.history import History, Left, There
 from kubelet_conformance.traces.entries import Trace
 
 
@@ -319,11 +319,15 @@ class Node:
         laws may ask whether everything comes to be as it should."""
         self._watch.plan("calm")
 
+    async def there(self) -> There:
+        """What runtime, kubelet and API server have of pods now."""
+        return await there_on(self._parts, self._watch)
+
     async def settled(self) -> History:
         """Remove all pods, wait until the node is still, and tell all that has happened."""
         end_s, stored = self._parts.clock.monotonic_s(), dict(self._watch.snapshots.api_pods)
         is_calm = any(each.kind == "calm" for each in self._watch.planned)
-        there = await there_on(self._parts, self._watch) if is_calm else None
+        there = await self.there() if is_calm else None
         left = await remove_pods(self._parts, self._watch) if self._parts.pace.removal_s else Left()
         return history_of(
             self._parts, self._watch, end_s=end_s, stored=stored, there=there, left=left

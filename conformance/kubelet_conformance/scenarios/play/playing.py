@@ -32,16 +32,19 @@ _CANNOT: Final = (RuntimeError, LookupError, OSError, CriError, grpc.RpcError)
 
 
 class Player:
-    """Plays one scenario once. `begins`: called as each step begins."""
+    """Plays one scenario once. `begins`: called as each step begins; `leaves_out`: with each step
+    of a world that cannot be done, and is left out."""
 
     def __init__(
         self,
         scenario: Scenario,
         node: Node,
         begins: Callable[[Step], None] = lambda step: None,
+        leaves_out: Callable[[Step], None] = lambda step: None,
     ) -> None:
         self._scenario = scenario
         self._begins = begins
+        self._leaves_out = leaves_out
         self._view = View(scenario, node)
         self._watcher = Watcher(scenario, self._view)
         self._programmer = Programmer(self._view)
@@ -81,6 +84,7 @@ class Player:
             raise
         except _CANNOT as problem:
             if self._scenario.calm is not UNSET:
+                self._leaves_out(step)
                 return
             place: Value | None = step.__dict__.get("place")
             where = f" ({place.file}:{place.node.line})" if place and place.node.line else ""

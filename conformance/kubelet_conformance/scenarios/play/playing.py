@@ -63,6 +63,7 @@ class Player:
             for expectation in self._scenario.expect:
                 await self._watcher.until(expectation, EXPECT_S)
         finally:
+            await self._node_steps.leave()
             await self._plugin_steps.leave()
         await self._view.node.refresh()
         await self._watcher.check()

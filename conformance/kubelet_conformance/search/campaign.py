@@ -17,7 +17,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from kubelet_conformance.harness.runs.choice import Choice
-from kubelet_conformance.search.drawing.kinds import KINDS, Size
+from kubelet_conformance.search.drawing.kinds import KINDS
 from kubelet_conformance.search.records import Met
 from kubelet_conformance.search.tasks import Small, make_small, meet
 from simclock import Clock, RealClock
@@ -32,7 +32,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     seeds: Iterable[int]
     choice: Choice = Choice()
     """On which kubelet."""
-    size: Size = "small"
+    size: str = "small"
+    """Of the worlds; `whole NAME` for those of a small world (`sources`)."""
     minutes: float | None = None
     """After so long no further world is begun; None: all seeds are played."""
     tries: int = 200
@@ -52,6 +53,8 @@ class Summary(Struct):
     """How many breaches each swallowed."""
     kinds: Counter[str] = field(default_factory=Counter)
     """In how many worlds each was."""
+    failing: Counter[str] = field(default_factory=Counter)
+    """And in how many of those that were broken, or could not be played."""
     world_s: float = 0.0
 
     def add(self, met: Met) -> None:
@@ -61,12 +64,15 @@ class Summary(Struct):
         self.laws.update({breach.law for breach in met.breaches})
         self.excuses.update(each.excuse for each in met.excused)
         self.kinds.update(met.kinds)
+        if met.verdict in ("broken", "error"):
+            self.failing.update(met.kinds)
         self.world_s += met.world_s
 
     @property
     def never(self) -> list[str]:
-        """Kinds that no world had."""
-        return [kind for kind in KINDS if not self.kinds[kind]]
+        """Kinds that no world had, if they were drawn."""
+        drawn = bool(self.kinds.keys() & KINDS.keys())
+        return [kind for kind in KINDS if not self.kinds[kind]] if drawn else []
 
     @property
     def failed(self) -> bool:

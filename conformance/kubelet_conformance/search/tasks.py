@@ -8,13 +8,12 @@ import traceback
 from msgspec import Struct
 
 from kubelet_conformance.harness.runs.choice import Choice
-from kubelet_conformance.search.drawing import world_of
-from kubelet_conformance.search.drawing.kinds import Size
 from kubelet_conformance.search.drawing.world import World
 from kubelet_conformance.search.excuses import excuse_of
 from kubelet_conformance.search.playing import Verdict, play
 from kubelet_conformance.search.records import Excused, Met
 from kubelet_conformance.search.shrinking import shrink
+from kubelet_conformance.search.sources import world_of
 
 
 class Small(Struct, frozen=True):
@@ -37,7 +36,7 @@ def begin_worker() -> None:
 _OWN: dict[str, bool] = {"mounts": False}
 
 
-def meet(seed: int, size: Size, choice: Choice) -> Met:
+def meet(seed: int, size: str, choice: Choice) -> Met:
     """Draw the world of that seed, play it, and say what came of it. Raises nothing: what goes
     wrong is the `error` of the line."""
     try:
@@ -65,7 +64,7 @@ def meet(seed: int, size: Size, choice: Choice) -> Met:
     )
 
 
-def make_small(seed: int, size: Size, law: str, choice: Choice, tries: int, repeats: int) -> Small:
+def make_small(seed: int, size: str, law: str, choice: Choice, tries: int, repeats: int) -> Small:
     """Make the world of that seed small, and try what is left `repeats` times."""
     small = shrink(world_of(seed, size), law, lambda world: _judged(world, choice), tries)
     breaks = sum(law in _judged(small, choice).laws for _ in range(repeats))

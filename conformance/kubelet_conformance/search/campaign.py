@@ -53,6 +53,8 @@ class Summary(Struct):
     """How many breaches each swallowed."""
     kinds: Counter[str] = field(default_factory=Counter)
     """In how many worlds each was."""
+    struck: Counter[str] = field(default_factory=Counter)
+    """What calls have met, by the number of worlds."""
     failing: Counter[str] = field(default_factory=Counter)
     """And in how many of those that were broken, or could not be played."""
     world_s: float = 0.0
@@ -64,6 +66,7 @@ class Summary(Struct):
         self.laws.update({breach.law for breach in met.breaches})
         self.excuses.update(each.excuse for each in met.excused)
         self.kinds.update(met.kinds)
+        self.struck.update(met.struck)
         if met.verdict in ("broken", "error"):
             self.failing.update(met.kinds)
         self.world_s += met.world_s

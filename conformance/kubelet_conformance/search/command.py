@@ -21,6 +21,7 @@ from kubelet_conformance.harness.runs.choice import Choice, EnvironmentProblem
 from kubelet_conformance.harness.runs.offered import FAKE, IN_PROCESS
 from kubelet_conformance.harness.runs.processes import processors
 from kubelet_conformance.harness.runs.seeds import seeds_of
+from kubelet_conformance.search import steering
 from kubelet_conformance.search.campaign import Plan, Summary, search
 from kubelet_conformance.search.drawing.kinds import BOUNDS
 from kubelet_conformance.search.records import Head, Met, SearchError, line_of, read_lines
@@ -64,6 +65,7 @@ def add_words(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--show", type=int, metavar="SEED", help="print that world, run nothing")
     whole.add_words(parser)
+    steering.add_words(parser)
 
 
 def main(options: argparse.Namespace) -> int:
@@ -74,6 +76,7 @@ def main(options: argparse.Namespace) -> int:
             print("\n".join(whole.words_of_worlds()))
             return 0
         whole.take(options)
+        steering.take(options)
         if options.show is not None:
             print(world_of(options.show, options.size).text(), end="")
             return 0
@@ -120,6 +123,8 @@ def _searched(options: argparse.Namespace) -> int:
     print("\n".join(words_of(summary, RealClock().monotonic_s() - told.began_s)))
     if options.whole is not None:
         print("\n".join(whole.words_of(summary, options.whole)))
+    else:
+        print("\n".join(steering.words_of(summary)))
     return EXIT_BROKEN if summary.failed or broken else 0
 
 

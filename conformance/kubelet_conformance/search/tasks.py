@@ -8,6 +8,7 @@ import traceback
 from msgspec import Struct
 
 from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.scenarios.play.struck import NOTED
 from kubelet_conformance.search.drawing.world import World
 from kubelet_conformance.search.excuses import excuse_of
 from kubelet_conformance.search.playing import Verdict, play
@@ -39,11 +40,16 @@ _OWN: dict[str, bool] = {"mounts": False}
 def meet(seed: int, size: str, choice: Choice) -> Met:
     """Draw the world of that seed, play it, and say what came of it. Raises nothing: what goes
     wrong is the `error` of the line."""
+    struck: set[str] = set()
+    noting = NOTED.set(struck)
     try:
         world = world_of(seed, size)
+        struck.clear()  # of a world that was played to know its calls
         verdict = _played(world, choice)
     except Exception:
         return Met(seed=seed, kinds=(), verdict="error", error=traceback.format_exc())
+    finally:
+        NOTED.reset(noting)
     broken, excused = [], []
     for breach in verdict.breaches:
         excuse = excuse_of(world, breach)
@@ -55,6 +61,7 @@ def meet(seed: int, size: str, choice: Choice) -> Met:
     return Met(
         seed=seed,
         kinds=world.kinds,
+        struck=tuple(sorted(struck)),
         verdict=word,  # type: ignore[arg-type]  # one of them
         breaches=tuple(broken),
         excused=tuple(excused),

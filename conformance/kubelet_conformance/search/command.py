@@ -22,12 +22,12 @@ from kubelet_conformance.harness.runs.offered import FAKE, IN_PROCESS
 from kubelet_conformance.harness.runs.processes import processors
 from kubelet_conformance.harness.runs.seeds import seeds_of
 from kubelet_conformance.search import steering
+from kubelet_conformance.search import whole_options as whole
 from kubelet_conformance.search.campaign import Plan, Summary, search
 from kubelet_conformance.search.drawing.kinds import BOUNDS
 from kubelet_conformance.search.records import Head, Met, SearchError, line_of, read_lines
 from kubelet_conformance.search.sources import world_of
 from kubelet_conformance.search.tasks import Small, begin_worker
-from kubelet_conformance.search.whole import options as whole
 from simclock import Clock, RealClock
 from simclock.distribution import own_version
 

@@ -10,10 +10,10 @@ import pytest
 
 from kubelet_conformance.cli import main
 from kubelet_conformance.search import play
+from kubelet_conformance.search import whole_options as whole
 from kubelet_conformance.search.campaign import Summary
 from kubelet_conformance.search.records import Met, SearchError, read_lines
 from kubelet_conformance.search.sources import world_of
-from kubelet_conformance.search.whole import options as whole
 from kubelet_conformance.search.whole import whole_world as worlds
 from kubelet_conformance.search.whole.bases import BASES
 from kubelet_conformance.search.whole.points import (

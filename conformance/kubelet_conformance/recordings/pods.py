@@ -9,14 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct, field
 
 from fakecri.recording.recorded import RecordError
 from kubelet_conformance.laws.history import Shown
+from refkubelet.model.objects import ObjectMeta, PodSpec, PodStatus
 
 MIRROR: Final = "kubernetes.io/config.mirror"
 CHANGING: Final = ("generation", "deletionTimestamp", "deletionGracePeriodSeconds")
 """Fields of the metadata that later rows have by themselves."""
+
+TYPES: Final = {"metadata": ObjectMeta, "spec": PodSpec, "status": PodStatus}
+"""What fields of a row are objects of."""
 
 Row = Mapping[str, Any]
 
@@ -46,8 +51,10 @@ def recorded_pods_of(rows: Iterable[tuple[str, Row]]) -> RecordedPods:
         if uid not in mirrors:
             try:
                 _take(pods, row, again=uid in gone)
-            except (KeyError, TypeError, AttributeError, ValueError) as mistake:
+            except (KeyError, TypeError, AttributeError) as mistake:
                 raise RecordError(f"{place}: no row of a pod: {mistake!r}") from None
+            except msgspec.ValidationError as mistake:
+                raise RecordError(f"{place}: no row of a pod: {mistake}") from None
             gone.discard(uid)
         if row.get("gone") or row.get("type") == "DELETED":
             gone.add(uid)
@@ -61,16 +68,18 @@ def _is_mirror(row: Row) -> bool:
 
 
 def _take(pods: RecordedPods, row: Row, *, again: bool) -> None:
-    """Take in what a row tells. Raises KeyError, TypeError, AttributeError or ValueError for one
-    that tells it in another way."""
+    """Take in what a row tells. Raises KeyError, TypeError, AttributeError or ValidationError for
+    one that tells it in another way."""
     uid = row["uid"]
+    for name, kind in TYPES.items():
+        if name in row:
+            msgspec.convert(row[name], kind)
     before = pods.given.get(uid, [])
     last: Mapping[str, Any] = before[-1] if before else {}
     changed = {name: row[name] for name in CHANGING if name in row}
     metadata = {**(row.get("metadata") or last.get("metadata") or {}), **changed}
     spec = row["spec"] if "spec" in row else last.get("spec")
     if spec is not None and (metadata, spec) != (last.get("metadata"), last.get("spec")):
-        dict(spec["containers"][0])  # a spec has containers
         pods.given.setdefault(uid, []).append({"metadata": metadata, "spec": spec})
     if "status" in row:
         name = row["pod"].rpartition("/")[2]

@@ -85,7 +85,8 @@ class Recorded:
 
 def one(container: str = "", **status: Any) -> Row:
     """The status of the only container."""
-    told = {"name": "main", "containerID": f"containerd://{container}", "state": {}, **status}
+    told = {"name": "main", "containerID": f"containerd://{container}", "state": {}}
+    told |= {"image": "a", "imageID": "a", "ready": False, "restartCount": 0, **status}
     return {"containerStatuses": [told]}
 
 

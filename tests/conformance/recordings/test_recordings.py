@@ -72,7 +72,13 @@ def test_a_kubelet_that_listens_to_events_is_told(tmp_path: Path) -> None:
         ("pods.jsonl", "\n7", "pods.jsonl:2: wanted an object, got int"),
         ("pods.jsonl", '{"uid": "u"}', "pods.jsonl:1: wanted a row of a pod with t and uid"),
         ("pods.jsonl", '{"uid": "u", "t": 0, "status": 7}', "pods.jsonl:1: no row of a pod"),
-        ("pods.jsonl", '{"uid": "u", "t": 0, "spec": {}}', "pods.jsonl:1: no row of a pod"),
+        ("pods.jsonl", '{"uid": "u", "t": 0, "spec": {}}', "no row of a pod: Object missing"),
+        ("pods.jsonl", '{"uid": "u", "t": 0, "status": {}}', "pods.jsonl:1: no row of a pod"),
+        (
+            "pods.jsonl",
+            '{"uid": "u", "t": 0, "pod": "web", "status": {"conditions": [{}]}}',
+            "pods.jsonl:1: no row of a pod: Object missing required field",
+        ),
     ],
 )
 def test_a_bad_file_is_one_sentence_with_its_place(

@@ -12,7 +12,7 @@ from kubelet_conformance.search.records import SearchError
 from kubelet_conformance.search.sources import WHOLE
 from kubelet_conformance.search.whole.bases import BASES
 from kubelet_conformance.search.whole.points import CHANGING
-from kubelet_conformance.search.whole.whole_world import WholeWorld, whole_world
+from kubelet_conformance.search.whole.whole_world import CannotCount, WholeWorld, whole_world
 
 SEEDS: Final = "1:100"
 """Of the worlds that are drawn, if nothing is said."""
@@ -45,8 +45,16 @@ def take(options: argparse.Namespace) -> None:
         raise SearchError(f"--whole {options.whole}: wanted one of {', '.join(BASES)}")
     options.size = f"{WHOLE}{options.whole}"
     if options.seeds is None and options.show is None:
-        world = whole_world(options.whole)
+        world = _world(options.whole)
         options.seeds = f"0:{len(world.points) + _pairs(options.pairs, world)}"
+
+
+def _world(name: str) -> WholeWorld:
+    """That small world. Raises SearchError."""
+    try:
+        return whole_world(name)
+    except CannotCount as problem:
+        raise SearchError(f"--whole {name}: {' '.join(str(problem).split())}") from None
 
 
 def _pairs(text: str, world: WholeWorld) -> int:
@@ -61,7 +69,7 @@ def _pairs(text: str, world: WholeWorld) -> int:
 def words_of_worlds() -> Iterator[str]:
     """A line for each small world."""
     for name, base in BASES.items():
-        world = whole_world(name)
+        world = _world(name)
         calls = len({point.place for point in world.points})
         about = base["title"].partition(": ")[2]
         yield f"{name}: {about}: {calls} calls, {len(world.points)} worlds, {world.pairs} of pairs"
@@ -69,7 +77,7 @@ def words_of_worlds() -> Iterator[str]:
 
 def words_of(summary: Summary, name: str) -> Iterator[str]:
     """Which part of a small world was played, and what failed of what was done to its calls."""
-    world = whole_world(name)
+    world = _world(name)
     yield (
         f"of {name}: {len(world.points)} worlds with one thing done to one call, "
         f"{world.pairs} with two"

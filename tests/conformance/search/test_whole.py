@@ -113,12 +113,16 @@ def test_a_wrong_kubelet_is_found_at_its_call(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_world_that_does_not_hold_undisturbed_has_no_numbers(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wanted = {"steps": [{"create": "web"}, {"wait": {"pod": {"name": "web", "phase": "Failed"}}}]}
     monkeypatch.setitem(worlds.BASES, "wrong", {**BASES["two"], **wanted})  # type: ignore[arg-type]
     with pytest.raises(CannotCount, match="the world wrong does not hold"):
         whole_world("wrong")
+    assert main(["search", "--whole", "wrong"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("kubelet-conformance search: --whole wrong: the world wrong does not")
+    assert len(told.splitlines()) == 1
 
 
 def test_its_worlds_are_played_shown_and_gone_on_with(

@@ -95,6 +95,8 @@ def _main(arguments: Sequence[str] | None) -> int:
         return of_scenarios(words[0], words[1:])
     if words[:1] == ["search"]:
         return of_search(words[1:])
+    if words[:1] == ["check-trace"]:
+        return of_recordings(words[1:])
     if words[:1] == ["run"] and not {"-h", "--help"} & set(words):
         return run(words[1:])
     options = command_line().parse_args(words)
@@ -118,6 +120,7 @@ def command_line() -> argparse.ArgumentParser:
     _add_run(commands)
     commands.add_parser("check", help="look for mistakes in scenarios; runs nothing")
     commands.add_parser("learn", help="make a scenario of recorded calls")
+    commands.add_parser("check-trace", help="hold recorded calls against the laws")
     commands.add_parser("search", help="look for bugs that no case is about, in drawn worlds")
     commands.add_parser("report", help="make a page of a result file, or of a run's parts")
     commands.add_parser("join", help="say how the parts of a run ended together")
@@ -275,6 +278,17 @@ def of_scenarios(command: str, words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=f"kubelet-conformance {command}", description=do.__doc__)
     (commands.add_check if command == "check" else commands.add_learn)(parser)
     return do(parser.parse_args(words))
+
+
+def of_recordings(words: Sequence[str]) -> int:
+    """`check-trace` holds recorded calls against the laws."""
+    from kubelet_conformance.recordings import command  # as above
+
+    parser = argparse.ArgumentParser(
+        prog="kubelet-conformance check-trace", description=command.main.__doc__
+    )
+    command.add_words(parser)
+    return command.main(parser.parse_args(words))
 
 
 def of_search(words: Sequence[str]) -> int:

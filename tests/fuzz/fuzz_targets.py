@@ -13,9 +13,13 @@ from typing import Final
 import msgspec
 from fuzz_servers import fakekubeapi_request, kubelet_request
 
+from fakecri.recording.recorded import RecordError, exchanges
 from fakecri.scripts.script import read_script
 from fakecri.streaming.http_head import parse_head
 from fakecri.streaming.spdy_frames import FrameError, FrameReader
+from kubelet_conformance.recordings.abbreviated import written_out
+from kubelet_conformance.recordings.history import recording_of
+from kubelet_conformance.recordings.reading import read_pods
 from kubelet_conformance.scenarios.reading import read_scenario
 from kubeobjects.quantity import NANO, QuantityError, canonical, parse
 from kubeobjects.strict.errors import ScriptError
@@ -111,6 +115,15 @@ def _pull_record(data: bytes) -> object:
     return record_of(json_value(data))
 
 
+def _recorded_calls(data: bytes) -> object:
+    lines = data.decode("utf-8", "replace").splitlines()
+    return recording_of(list(exchanges(written_out(lines, "cri.jsonl"), "cri.jsonl")))
+
+
+def _recorded_pods(data: bytes) -> object:
+    return read_pods(data.decode("utf-8", "replace").splitlines(), "pods.jsonl")
+
+
 _STATE: Final = (StateFileError, msgspec.DecodeError, UnicodeDecodeError)
 TARGETS: Final = {
     "manifest": Target(_manifest, (ManifestError,)),
@@ -128,4 +141,6 @@ TARGETS: Final = {
     "cpu-state": Target(_cpus, _STATE),
     "memory-state": Target(_memory, _STATE),
     "pull-record": Target(_pull_record, (ValueError,)),
+    "recorded-calls": Target(_recorded_calls, (RecordError,)),
+    "recorded-pods": Target(_recorded_pods, (RecordError,)),
 }

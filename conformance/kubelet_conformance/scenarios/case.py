@@ -35,6 +35,7 @@ _API: Final = frozenset(
 _STEP_NEEDS: Final = {
     **dict.fromkeys(_API, Feature.API),
     "kubelet": Feature.RESTART,
+    "dies_at": Feature.RESTART,
     "fault": Feature.FAULTS,
     "behave": Feature.BEHAVIORS,
     "pulls": Feature.BEHAVIORS,
@@ -140,6 +141,8 @@ def _of_step(step: Step) -> set[Feature]:
         features.add(Feature.FAULTS if away else Feature.BEHAVIORS)
     if step.word in ("reboot", "disks"):
         features.add(Feature.RESTART)
+    if step.word == "dies_at":
+        features.add(Feature.FAULTS)
     if step.patch is not UNSET and step.patch.subresource == "resize":
         features.add(Feature.CGROUPS)  # a kubelet without cgroups panics (137993)
     if getattr(step.argument, "at", "") == "links":

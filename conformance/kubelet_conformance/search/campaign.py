@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from kubelet_conformance.cluster.flow import as_they_end
 from kubelet_conformance.cluster.worker import TaskLost
 from kubelet_conformance.harness.runs.choice import Choice
-from kubelet_conformance.search.drawing.kinds import KINDS, Size
+from kubelet_conformance.search.drawing.kinds import KINDS
 from kubelet_conformance.search.records import Met
 from kubelet_conformance.search.tasks import ALL, Asks, Small, make_small, meet
 from simclock import Clock, RealClock
@@ -25,7 +25,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     seeds: Iterable[int]
     choice: Choice = Choice()
     """On which kubelet."""
-    size: Size = "small"
+    size: str = "small"
+    """Of the worlds; `whole NAME` for those of a small world (`sources`)."""
     asks: Asks = ALL
     minutes: float | None = None
     """After so long no further world is begun; None: all seeds are played."""
@@ -48,6 +49,10 @@ class Summary(Struct):
     """Laws that were broken and not asked for, by the number of worlds."""
     kinds: Counter[str] = field(default_factory=Counter)
     """In how many worlds each was."""
+    struck: Counter[str] = field(default_factory=Counter)
+    """What calls have met, by the number of worlds."""
+    failing: Counter[str] = field(default_factory=Counter)
+    """And in how many of those that were broken, or could not be played."""
     world_s: float = 0.0
 
     def add(self, met: Met) -> None:
@@ -58,12 +63,16 @@ class Summary(Struct):
         self.excuses.update(each.excuse for each in met.excused)
         self.unasked.update(met.unasked)
         self.kinds.update(met.kinds)
+        self.struck.update(met.struck)
+        if met.verdict in ("broken", "error"):
+            self.failing.update(met.kinds)
         self.world_s += met.world_s
 
     @property
     def never(self) -> list[str]:
-        """Kinds that no world had."""
-        return [kind for kind in KINDS if not self.kinds[kind]]
+        """Kinds that no world had, if they were drawn."""
+        drawn = bool(self.kinds.keys() & KINDS.keys())
+        return [kind for kind in KINDS if not self.kinds[kind]] if drawn else []
 
     @property
     def failed(self) -> bool:

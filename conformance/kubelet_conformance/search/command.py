@@ -17,12 +17,14 @@ from kubelet_conformance.harness.runs.choice import Choice, EnvironmentProblem
 from kubelet_conformance.harness.runs.offered import FAKE, IN_PROCESS
 from kubelet_conformance.harness.runs.processes import processors
 from kubelet_conformance.harness.runs.seeds import seeds_of
+from kubelet_conformance.search import steering
+from kubelet_conformance.search import whole_options as whole
 from kubelet_conformance.search.beside import AS_BESIDE
 from kubelet_conformance.search.campaign import Plan, Summary, search
-from kubelet_conformance.search.drawing import world_of
 from kubelet_conformance.search.drawing.kinds import BOUNDS
 from kubelet_conformance.search.law_names import laws_named
 from kubelet_conformance.search.records import Head, Met, SearchError, line_of, read_lines
+from kubelet_conformance.search.sources import world_of
 from kubelet_conformance.search.tasks import Asks, Small
 from kubelet_conformance.search.workers import Workers, workers_for
 from simclock import Clock, RealClock
@@ -35,7 +37,7 @@ TOLD_EACH_S: Final = 10.0
 
 def add_words(parser: argparse.ArgumentParser) -> None:
     """Add the words of `search`."""
-    parser.add_argument("--seeds", default="1:100", help="of the worlds: 1:20000 (default 1:100)")
+    parser.add_argument("--seeds", help="of the worlds: 1:20000 (default 1:100)")
     parser.add_argument("--size", choices=sorted(BOUNDS), default="small", help="of the worlds")
     parser.add_argument("--kubelet", default=IN_PROCESS, help="refkubelet (default), or a path")
     parser.add_argument("--time", default="jump", help="of a kubelet binary: jump")
@@ -78,12 +80,19 @@ def add_words(parser: argparse.ArgumentParser) -> None:
         help="to make one small (default 200; 0: none)",
     )
     parser.add_argument("--show", type=int, metavar="SEED", help="print that world, run nothing")
+    whole.add_words(parser)
+    steering.add_words(parser)
 
 
 def main(options: argparse.Namespace) -> int:
     """Play worlds, and write what breaks a law into scenario files. Exit codes: 0 all laws hold, 1
     one was broken or a world could not be played, 2 it cannot be done like this."""
     try:
+        if options.whole == whole.LIST:
+            print("\n".join(whole.words_of_worlds()))
+            return 0
+        whole.take(options)
+        steering.take(options)
         if options.show is not None:
             print(world_of(options.show, options.size).text(), end="")
             return 0
@@ -118,6 +127,10 @@ def _searched(options: argparse.Namespace) -> int:
         )
         code = _played(plan, workers, told, options.found)
     print("\n".join(words_of(told.summary, RealClock().monotonic_s() - told.began_s)))
+    if options.whole is not None:
+        print("\n".join(whole.words_of(told.summary, options.whole)))
+    else:
+        print("\n".join(steering.words_of(told.summary)))
     return code or (EXIT_BROKEN if told.summary.failed else 0)
 
 
@@ -253,7 +266,7 @@ class _Told:
 def _keep(directory: Path, small: Small) -> None:
     """Write the scenario of a law that was broken."""
     directory.mkdir(parents=True, exist_ok=True)
-    path = directory / f"{small.law}-{small.world.seed}.yaml"
+    path = directory / f"{small.law}-{small.world.name.removeprefix('world-')}.yaml"
     path.write_text(small.world.text())
     print(f"{path}: law {small.law}, broken in {small.breaks} of {small.tried} plays", flush=True)
     print(f"  repeat: kubelet-conformance run {path} --seed {small.world.seed}", flush=True)

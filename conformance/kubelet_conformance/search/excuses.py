@@ -36,7 +36,8 @@ def _changed_before_a_start(world: World, breach: Breach) -> bool:
     words = [word for step in world.document["steps"] for word in step]
     changes = [place for place, word in enumerate(words) if word in CHANGES]
     ends = [place for place, word in enumerate(words) if word in ("kubelet", "reboot")]
-    return bool(changes and ends and changes[0] < ends[-1]) or _changed_at_the_end(words)
+    dies = "dies_at" in words and len(changes) > 1  # at some call: perhaps after a change
+    return dies or bool(changes and ends and changes[0] < ends[-1]) or _changed_at_the_end(words)
 
 
 def _was_shut_down(world: World, breach: Breach) -> bool:

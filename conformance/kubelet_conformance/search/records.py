@@ -56,6 +56,9 @@ class Met(Struct, frozen=True, kw_only=True, tag="world", tag_field="kind"):
     seed: int
     kinds: tuple[str, ...]
     """What can be in it."""
+    struck: tuple[str, ...] = ()
+    """What its calls have met: `failing StartContainer`; and which were under way when a kubelet
+    was killed (`killed in StartContainer`) or stopped."""
     verdict: Literal["holds", "excused", "broken", "error"]
     breaches: tuple[Breach, ...] = ()
     """Those that nothing excuses."""
@@ -76,24 +79,24 @@ def line_of(line: Line) -> bytes:
     return msgspec.json.encode(line) + b"\n"
 
 
-def read_lines(path: Path) -> tuple[Head, list[Met]]:
+def read_lines(path: Path, option: str = "--resume") -> tuple[Head, list[Met]]:
     """What a file of an earlier campaign has: of each seed its last line. A line that was cut off
-    at the end counts as not written. Raises SearchError."""
+    at the end counts as not written. Raises SearchError, whose text begins with the option."""
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise SearchError(f"--resume {path}: {error.strerror}") from None
-    lines = list(_decoded(path, text))
+        raise SearchError(f"{option} {path}: {error.strerror}") from None
+    lines = list(_decoded(f"{option} {path}", text))
     if not lines or not isinstance(lines[0], Head):
-        raise SearchError(f"--resume {path}: its first line is none of a search")
+        raise SearchError(f"{option} {path}: its first line is none of a search")
     by_seed = {line.seed: line for line in lines if isinstance(line, Met)}
     return lines[0], list(by_seed.values())
 
 
-def _decoded(path: Path, text: bytes) -> Iterator[Line]:
+def _decoded(name: str, text: bytes) -> Iterator[Line]:
     whole, _, _cut_off = text.rpartition(b"\n")
     for number, line in enumerate(whole.splitlines(), start=1):
         try:
             yield _DECODER.decode(line)
         except msgspec.MsgspecError as error:
-            raise SearchError(f"--resume {path}:{number}: no line of a search: {error}") from None
+            raise SearchError(f"{name}:{number}: no line of a search: {error}") from None

@@ -10,14 +10,14 @@ from msgspec import Struct
 
 from kubelet_conformance.harness.runs.choice import Choice, EnvironmentProblem
 from kubelet_conformance.harness.runs.warped import require_warped_kubelet
+from kubelet_conformance.scenarios.play.struck import NOTED
 from kubelet_conformance.search.beside import AS_BESIDE
-from kubelet_conformance.search.drawing import world_of
-from kubelet_conformance.search.drawing.kinds import Size
 from kubelet_conformance.search.drawing.world import World
 from kubelet_conformance.search.excuses import excuse_of
 from kubelet_conformance.search.playing import Verdict, play
 from kubelet_conformance.search.records import Excused, Met
 from kubelet_conformance.search.shrinking import shrink
+from kubelet_conformance.search.sources import world_of
 from kubeobjects.structs import replace
 
 
@@ -72,14 +72,19 @@ def _in_a_line(text: str) -> str:
     return f"{first} ({others[-1].strip()})" if others else first
 
 
-def meet(seed: int, size: Size, choice: Choice, asks: Asks = ALL) -> Met:
+def meet(seed: int, size: str, choice: Choice, asks: Asks = ALL) -> Met:
     """Draw the world of that seed, play it, and say what came of it. Raises nothing: what goes
     wrong is the `error` of the line."""
+    struck: set[str] = set()
+    noting = NOTED.set(struck)
     try:
         world = world_of(seed, size)
+        struck.clear()  # of a world that was played to know its calls
         verdict = _played(world, choice, asks)
     except Exception:
         return Met(seed=seed, kinds=(), verdict="error", error=traceback.format_exc())
+    finally:
+        NOTED.reset(noting)
     broken, excused = [], []
     for breach in verdict.breaches:
         excuse = excuse_of(world, breach, kubelet=choice.kubelet)
@@ -91,6 +96,7 @@ def meet(seed: int, size: Size, choice: Choice, asks: Asks = ALL) -> Met:
     return Met(
         seed=seed,
         kinds=world.kinds,
+        struck=tuple(sorted(struck)),
         verdict=word,  # type: ignore[arg-type]  # one of them
         breaches=tuple(broken),
         excused=tuple(excused),
@@ -103,7 +109,7 @@ def meet(seed: int, size: Size, choice: Choice, asks: Asks = ALL) -> Met:
 
 def make_small(
     seed: int,
-    size: Size,
+    size: str,
     law: str,
     choice: Choice,
     tries: int,

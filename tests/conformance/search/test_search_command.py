@@ -190,8 +190,11 @@ def test_worlds_that_could_not_be_played_are_played_again(tmp_path: Path) -> Non
 def test_an_excuse_holds_for_its_law_and_its_worlds_alone() -> None:
     (excuse,) = (one for one in EXCUSES if one.name == "112814")
     changed = [{"apply": "a"}, {"kubelet": "kill"}, {"edit": {"pod": "a", "set": {}}}]
+    dies = [{"dies_at": {"on": "StopContainer"}}, {"apply": "a"}]
     worlds = {
         "excused": World(1, (), {"steps": changed}),
+        "dies": World(1, (), {"steps": [*dies, changed[-1]]}),
+        "not changed": World(1, (), {"steps": dies}),
         "not": World(1, (), {"steps": [{"apply": "a"}, {"edit": {"pod": "a", "set": {}}}]}),
     }
 
@@ -200,6 +203,8 @@ def test_an_excuse_holds_for_its_law_and_its_worlds_alone() -> None:
 
     assert excused("excused", "one-static") is excuse
     assert excused("excused", "one-running") is None
+    assert excused("dies", "one-static") is excuse
+    assert excused("not changed", "one-static") is None
     assert excused("not", "one-static") is None
 
 

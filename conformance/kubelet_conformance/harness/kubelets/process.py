@@ -105,6 +105,8 @@ class ProcessKubelet:
         self._process: asyncio.subprocess.Process | None = None
         self._http: aiohttp.ClientSession | None = None
         self._read_only_port = self._main_port = self._healthz_port = 0
+        self._starts = False
+        """Whether it is about to start, and does not answer yet."""
         self._log_begins = 0
         """Where in the log file the present start begins, in bytes."""
         self._mounts_before = mounted_below(paths.base)
@@ -123,6 +125,13 @@ class ProcessKubelet:
         """
         if self._process is not None:
             raise RuntimeError("the kubelet runs already")
+        self._starts = True
+        try:
+            await self._start_again_where_met(config, flags)
+        finally:
+            self._starts = False
+
+    async def _start_again_where_met(self, config: Mapping[str, Any], flags: Sequence[str]) -> None:
         for _ in range(MEETINGS):
             try:
                 await self._start(config, flags)
@@ -299,11 +308,18 @@ class ProcessKubelet:
         unmount_below(self._paths.base, self._mounts_before)
 
     async def pods(self) -> Sequence[dict[str, Any]]:
-        """`GET /pods` on the read-only port; nothing while the kubelet is stopped."""
-        if self._process is None:
+        """`GET /pods` on the read-only port; nothing while the kubelet is stopped, or starts, or is
+        killed meanwhile."""
+        asked = self._process
+        if asked is None or self._starts:
             return []
         self._check_alive()
-        listed = await self._get("/pods")
+        try:
+            listed = await self._get("/pods")
+        except (KubeletDied, RuntimeError):  # of a session that was closed
+            if self._process is not asked:
+                return []
+            raise
         return list(listed.get("items") or [])
 
     async def summary(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ conditions are plain functions.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ from kubelet_conformance.harness.observing.kubelet_log import kept
 from kubelet_conformance.harness.observing.looked import looked_at
 from kubelet_conformance.harness.observing.snapshots import container_status
 from kubelet_conformance.harness.observing.words import is_write, write_name
-from kubelet_conformance.laws.history import History, Left, There
+from kubelet_conformance.laws.history import History, Left, Planned, There
 from kubelet_conformance.traces.entries import Trace
 
 
@@ -322,6 +322,11 @@ class Node:
     async def there(self) -> There:
         """What runtime, kubelet and API server have of pods now."""
         return await there_on(self._parts, self._watch)
+
+    @property
+    def planned(self) -> Sequence[Planned]:
+        """What was done to the node up to now, in order."""
+        return self._watch.planned
 
     async def settled(self) -> History:
         """Remove all pods, wait until the node is still, and tell all that has happened."""

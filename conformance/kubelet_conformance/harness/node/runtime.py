@@ -7,7 +7,7 @@ case does here goes past the proxy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
@@ -67,6 +67,11 @@ class NodeRuntime:
         `pod` or `container` None: of all."""
         self._watch.plan("fault", method)
         return self._parts.runtime.on(method, pod and self._watch.runtime_name(pod), container)
+
+    def nth_call(self, method: str, nth: int, where: Callable[[Any], bool]) -> Any:
+        """The n-th of those of these calls from now on that `where` holds of, for a rule as by
+        `on`; nothing is planned: who makes it says what happens."""
+        return self._parts.runtime.target.on(method, nth=nth, where=where)
 
     def away(self) -> AbstractContextManager[object]:
         """A block in which every call of the kubelet fails with UNAVAILABLE."""

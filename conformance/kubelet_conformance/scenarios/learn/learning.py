@@ -110,7 +110,7 @@ def _steps(
             grace = {"pod": name, "grace": f"{stop.request.timeout}s"}
             happened.append((stop.start_s, {"remove": name} if pod.static else {"delete": grace}))
     first_s = min(at_s for at_s, _ in happened)
-    restarts = [at_s for at_s in _kubelet_starts(calls) if at_s > first_s]
+    restarts = [at_s for at_s in kubelet_starts(calls) if at_s > first_s]
     happened += [(at_s, {"kubelet": "restart"}) for at_s in restarts]
     now_s = first_s
     for at_s, step in sorted(happened, key=lambda event: event[0]):
@@ -120,7 +120,7 @@ def _steps(
     yield from _passes(end_s - now_s)
 
 
-def _kubelet_starts(calls: Sequence[Exchange]) -> list[float]:
+def kubelet_starts(calls: Sequence[Exchange]) -> list[float]:
     """When a kubelet started: those from 1.28 on ask for RuntimeConfig only then; of others, when
     Version, Status and ListImages came at once, of which each alone comes at any time. A start asks
     for Version twice (CRI-002)."""

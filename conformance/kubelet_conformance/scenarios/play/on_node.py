@@ -11,10 +11,12 @@ from msgspec import UNSET
 from kubelet_conformance.harness.expect import failure
 from kubelet_conformance.scenarios.look.node import path_of
 from kubelet_conformance.scenarios.look.view import View
+from kubelet_conformance.scenarios.play.deaths import Deaths
 from kubelet_conformance.scenarios.play.programming import Programmer
 from kubelet_conformance.scenarios.shape.faults import ApiFault
 from kubelet_conformance.scenarios.shape.ranges import Wording
 from kubelet_conformance.scenarios.shape.steps import (
+    DiesAt,
     DropContainers,
     EndContainer,
     ExitContainer,
@@ -37,6 +39,7 @@ class NodeSteps:
         self._node = view.node
         self._programmer = programmer
         self._kubelet_runs = True
+        self._deaths = Deaths(view.node)
 
     # --- kubelet ----------------------------------------------------------------------------
 
@@ -62,6 +65,15 @@ class NodeSteps:
                 await kubelet.restart(**config)
         self._kubelet_runs = step.do in ("start", "restart")
 
+    async def dies_at(self, step: DiesAt) -> None:
+        rule = self._deaths.add(step)
+        if not step.maybe:
+            self._programmer.must_act(rule, step)
+
+    async def leave(self) -> None:
+        """No kubelet is killed or started any more."""
+        await self._deaths.leave()
+
     async def reboot(self, _: bool) -> None:
         """A kubelet that runs is killed before, and started afterwards."""
         runs = self._kubelet_runs
@@ -73,6 +85,7 @@ class NodeSteps:
 
     async def calm(self) -> None:
         """All faults end, and what is down comes back."""
+        await self._deaths.end()
         self._programmer.end_all()
         with suppress(RuntimeError):  # a real runtime is never down here
             fake = self._node.runtime.programmed

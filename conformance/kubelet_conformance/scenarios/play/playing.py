@@ -17,6 +17,7 @@ from kubelet_conformance.scenarios.play.on_node import NodeSteps
 from kubelet_conformance.scenarios.play.on_plugins import PluginSteps
 from kubelet_conformance.scenarios.play.on_pods import Pods
 from kubelet_conformance.scenarios.play.programming import Programmer
+from kubelet_conformance.scenarios.play.struck import note
 from kubelet_conformance.scenarios.shape.scenario import Scenario
 from kubelet_conformance.scenarios.shape.steps import Step
 from kubeobjects.strict.values import Value
@@ -66,6 +67,8 @@ class Player:
             for expectation in self._scenario.expect:
                 await self._watcher.until(expectation, EXPECT_S)
         finally:
+            await self._node_steps.leave()
+            note(self._scenario, self._view.node.calls(), self._view.node.planned)
             await self._plugin_steps.leave()
         await self._view.node.refresh()
         await self._watcher.check()

@@ -7,7 +7,17 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from fakecri.scripts.fields import Amount, Bytes, ExitCode, ImagePattern, Seconds, Text
+from fakecri.cri.services import METHODS
+from fakecri.scripts.fields import (
+    Amount,
+    Bytes,
+    Count,
+    ExitCode,
+    ImagePattern,
+    Method,
+    Seconds,
+    Text,
+)
 from fakecri.scripts.script_shapes import RegistryEntry
 from fakecri.scripts.word_shapes import BehaviorEntry
 from kubelet_conformance.scenarios.shape.conditions import Expectation
@@ -160,6 +170,23 @@ class Kubelet(Placed, kw_only=True):
             raise ValueError("set: wanted `do: start` or `do: restart` beside it")
 
 
+class DiesAt(Placed, kw_only=True):
+    """Kill the kubelet when it makes a call of the CRI, and start it again."""
+
+    on: Method
+    nth: Annotated[Count, Meta(description="which of its calls of that method from now on")] = 1
+    answered: Annotated[
+        bool, Meta(description="the call has its effect, and its answer is not read any more")
+    ] = False
+    down: Annotated[Seconds, Meta(description="so long none runs")] = 0.7
+    maybe: Annotated[bool, Meta(description="it is no mistake if there is no such call")] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if METHODS[self.on].streams:
+            raise ValueError(f"on: {self.on} is a stream, wanted a call with one answer")
+
+
 class Machine(Placed, kw_only=True):
     """How much the machine has left from now on, beside what containers use."""
 
@@ -266,6 +293,7 @@ class Step(Placed, kw_only=True):
         Annotated[Yes, Meta(description="kill the kubelet, reboot, start the kubelet")] | UnsetType
     ) = UNSET
     kubelet: Kubelet | Literal["stop", "kill", "start", "restart"] | UnsetType = UNSET
+    dies_at: DiesAt | UnsetType = UNSET
     machine: Machine | UnsetType = UNSET
     disks: (
         Annotated[

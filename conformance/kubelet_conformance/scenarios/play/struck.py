@@ -1,0 +1,87 @@
+"""What a world has met: which faults struck calls of which methods, and which calls were under way
+when a kubelet was killed or stopped.
+
+`struck_in` is pure; `NOTED` takes what it tells of each scenario that is played, where somebody has
+put a set there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any, Final
+
+from msgspec import UNSET
+
+from kubelet_conformance.laws.history import Planned
+from kubelet_conformance.scenarios.shape.faults import FAKE_ONLY
+from kubelet_conformance.scenarios.shape.scenario import Scenario
+
+NOTED: ContextVar[set[str] | None] = ContextVar("NOTED", default=None)
+WORDS: Final[Mapping[str, str]] = {
+    "fails": "failing",
+    "hangs": "hanging",
+    "delays": "slow",
+    "answers_late": "late",
+    "loses_answer": "lost",
+    "fails_halfway": "half",
+}
+"""The verb of a fault -> what it does to a call, in a word."""
+ENDS: Final[Mapping[str, str]] = {"kill": "killed in", "stop": "stopped in"}
+"""What is done to a kubelet -> the word for that."""
+NO_CALL: Final = "no call"
+STREAM: Final = "GetContainerEvents"
+"""A call that is always under way."""
+
+
+def struck_in(
+    calls: Iterable[Any], planned: Iterable[Planned], verbs: Mapping[str, Sequence[str]]
+) -> set[str]:
+    """What the calls have met. `verbs`: method -> the verbs of the faults that were for it.
+
+    Of several faults for one method those are told that may have been it.
+    """
+    kept = [call for call in calls if call.method != STREAM]
+    told = {f"{WORDS.get(verb, verb)} {call.method}" for call, verb in _faults(kept, verbs)}
+    for each in planned:
+        if each.kind in ENDS:
+            under_way = {call.method for call in kept if _is_under_way(call, each.at_s)}
+            told |= {f"{ENDS[each.kind]} {method}" for method in under_way or {NO_CALL}}
+    return told
+
+
+def _faults(calls: Iterable[Any], verbs: Mapping[str, Sequence[str]]) -> Iterator[tuple[Any, str]]:
+    for call in calls:
+        for verb in verbs.get(call.method, ()):
+            failed = call.error is not None
+            if verb in FAKE_ONLY:
+                if failed and not call.disturbed:
+                    yield call, verb
+            elif call.disturbed and (failed or verb not in ("fails", "loses_answer")):
+                yield call, verb
+
+
+def _is_under_way(call: Any, at_s: float) -> bool:
+    """Whether it was not answered yet; one that has begun in this moment has been broken off."""
+    ended_s = call.ended_s
+    if call.started_s < at_s and (ended_s is None or at_s < ended_s):
+        return True
+    now = call.started_s <= at_s and (ended_s is None or at_s <= ended_s)
+    return bool(now and call.error is not None)
+
+
+def verbs_of(scenario: Scenario) -> dict[str, list[str]]:
+    """Method -> the verbs of the faults that are for it."""
+    verbs: dict[str, list[str]] = {}
+    faults = [step.fault for step in scenario.steps if step.fault is not UNSET]
+    for fault in (*scenario.programmed.faults, *faults):
+        if fault.action not in verbs.setdefault(fault.on, []):
+            verbs[fault.on].append(fault.action)
+    return verbs
+
+
+def note(scenario: Scenario, calls: Iterable[Any], planned: Iterable[Planned]) -> None:
+    """Tell what the scenario has met, where somebody wants to know."""
+    noted = NOTED.get()
+    if noted is not None:
+        noted |= struck_in(calls, planned, verbs_of(scenario))

@@ -17,7 +17,7 @@ from lightkube.models.core_v1 import ContainerUser, LinuxContainerUser
 from refkubelet.allocation.resources import canonical_resources
 from refkubelet.cri.records import ContainerRecord, RuntimeUser
 from refkubelet.cri.records import ContainerState as RecordState
-from refkubelet.kuberuntime.decisions.restart_policy import starts_at_next_sync
+from refkubelet.kuberuntime.decisions.restart_policy import restarts_after_exit, starts_at_next_sync
 from refkubelet.model.objects import (
     Container,
     ContainerState,
@@ -208,6 +208,18 @@ def exit_of(runtime_name: str, record: ContainerRecord) -> ContainerStateTermina
     )
 
 
+def _is_over(sources: StatusSources, container: Container, status: ContainerStatus) -> bool:
+    """Whether a regular container without a record has ended and is not started again
+    (LIFE-114.2): it keeps its exit, although a start of it has failed before."""
+    ended = status.state.terminated if status.state is not None else None
+    is_regular = any(container is one for one in sources.pod.spec.containers)
+    return (
+        is_regular
+        and ended is not None
+        and not restarts_after_exit(container, sources.pod, ended.exitCode)
+    )
+
+
 def _with_waiting_reason(
     sources: StatusSources,
     container: Container,
@@ -218,6 +230,8 @@ def _with_waiting_reason(
     again (LIFE-171)."""
     newest = records[0] if records else None
     if not starts_at_next_sync(container, sources.pod, newest):
+        return status
+    if newest is None and _is_over(sources, container, status):
         return status
     reason_and_message = sources.reason_of(container.name)
     if reason_and_message is None:

@@ -3,6 +3,7 @@ runs, nothing else does, and everybody is told so."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from kubecri.v1 import api_pb2 as cri
 
 from kubelet_conformance.laws.history import There
 from kubelet_conformance.laws.law import Seen, law
+from simclock.clock import format_rfc3339
 
 NAME: Final = "io.kubernetes.container.name"
 UID: Final = "io.kubernetes.pod.uid"
@@ -18,6 +20,8 @@ ENDED: Final = ("Succeeded", "Failed")
 KINDS: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 JUST_NOW_S: Final = 5.0
 """So long a change may take to be told to everybody."""
+DECIDED_S: Final = 200.0
+"""After so long a startup probe has passed, or its container was stopped."""
 MAY_WAIT: Final = ("CrashLoopBackOff", "PodInitializing", "PostStartHookError")
 """Reasons for which a container may wait although nothing is in its way."""
 
@@ -27,11 +31,13 @@ def wanted_pods_go_on(seen: Seen) -> Iterator[str]:
     """A pod that is neither over nor deleted has all its containers started, but for those in
     back-off and those behind init containers; one that was deleted is gone."""
     there = seen.history.there
-    for name, pod in sorted(_own_pods(there).items()):
+    static = {} if there is None else _static(there)
+    for name, pod in sorted({**static, **_own_pods(there)}.items()):
         if pod["metadata"].get("deletionTimestamp"):
             yield f"pod {name} was deleted, and is still there"
         elif _phase(pod) not in ENDED and _has_its_objects(there, pod):
             yield from _in_the_way(name, pod)
+            yield from _not_through(seen, name, pod)
 
 
 def _has_its_objects(there: There | None, pod: Mapping[str, Any]) -> bool:
@@ -54,6 +60,33 @@ def _in_the_way(name: str, pod: Mapping[str, Any]) -> Iterator[str]:
             yield f"pod {name}: {one['name']} waits for init containers, which are through"
     if not status:
         yield f"pod {name} has no status"
+
+
+def _not_through(seen: Seen, name: str, pod: Mapping[str, Any]) -> Iterator[str]:
+    """Init containers that should have run by now, sidecars that should run, and containers of
+    which a startup probe should have decided."""
+    shown = {one["name"]: one for one in _statuses(pod)}
+    for one in pod["spec"].get("initContainers") or ():
+        status = shown.get(one["name"]) or {}
+        state = status.get("state") or {}
+        waits = state.get("waiting") or {}
+        if not state or (waits and waits.get("reason") != "CrashLoopBackOff"):
+            yield f"pod {name}: {one['name']} waits: {waits.get('reason') or 'for nothing'}"
+        side = one.get("restartPolicy") == "Always"
+        done = status.get("started") if side else "terminated" in state
+        if not done:
+            break
+    for status in shown.values():
+        begun = ((status.get("state") or {}).get("running") or {}).get("startedAt")
+        decided = status.get("started") is not False
+        if begun and not decided and begun < _wall(seen, seen.history.end_s - DECIDED_S):
+            yield f"pod {name}: {status['name']} runs since {begun}, and has not started"
+
+
+def _wall(seen: Seen, at_s: float) -> str:
+    """A moment as objects have it."""
+    history = seen.history
+    return format_rfc3339(history.start_ns + int((at_s - history.start_s) * 1e9))
 
 
 def _init_waits(pod: Mapping[str, Any], shown: Mapping[str, Any]) -> bool:
@@ -111,6 +144,20 @@ def told_as_it_is(seen: Seen) -> Iterator[str]:
                 yield f"{name}/{status['name']} is shown with the ID of another instance"
 
 
+@law("LIFE-114.5", "LIFE-130.1")
+def one_of_each(seen: Seen) -> Iterator[str]:
+    """Of each container one instance runs at most."""
+    there = seen.history.there
+    counts = Counter(
+        (one.labels[UID], one.labels["io.kubernetes.pod.name"], one.labels[NAME])
+        for one in (() if there is None else there.containers)
+        if one.state == cri.CONTAINER_RUNNING
+    )
+    for (_, pod, name), count in counts.items():
+        if count > 1:
+            yield f"{count} instances of {pod}/{name} run"
+
+
 @law("MIRR-021.1", "MIRR-031.1", "MIRR-034")
 def mirrors_agree(seen: Seen) -> Iterator[str]:
     """Each static pod that is not over has a mirror with its phase, and each mirror a static pod.
@@ -122,13 +169,22 @@ def mirrors_agree(seen: Seen) -> Iterator[str]:
     mirrors = {name: pod for name, pod in there.at_api.items() if _is_mirror(pod)}
     for name in sorted({*static, *mirrors}):
         if name not in mirrors:
-            if _phase(static[name]) not in ENDED:
+            if _phase(static[name]) not in ENDED or _had_mirror(seen, static[name]):
                 yield f"static pod {name} has no mirror"
         elif name not in static:
             yield f"mirror {name} has no static pod"
         elif _phase(static[name]) != _phase(mirrors[name]):
             phases = f"{_phase(mirrors[name])}, its pod {_phase(static[name])}"
             yield f"mirror {name} is {phases}"
+
+
+def _had_mirror(seen: Seen, pod: Mapping[str, Any]) -> bool:
+    """Whether this kubelet has shown the static pod running, and its manifest has never changed."""
+    history = seen.history
+    if history.did("manifest", "stop", "kill", "user"):
+        return False
+    uid = pod["metadata"]["uid"]
+    return any(one.uid == uid and one.status.get("phase") == "Running" for one in history.shown)
 
 
 def _own_pods(there: There | None) -> Mapping[str, Mapping[str, Any]]:

@@ -11,7 +11,7 @@ from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.search.drawing import world_of
 from kubelet_conformance.search.drawing.kinds import Size
 from kubelet_conformance.search.drawing.world import World
-from kubelet_conformance.search.excuses import excuse_of
+from kubelet_conformance.search.excuses import excuse_of, excuses_of
 from kubelet_conformance.search.playing import Verdict, play
 from kubelet_conformance.search.records import Excused, Met
 from kubelet_conformance.search.shrinking import shrink
@@ -45,9 +45,9 @@ def meet(seed: int, size: Size, choice: Choice) -> Met:
         verdict = _played(world, choice)
     except Exception:
         return Met(seed=seed, kinds=(), verdict="error", error=traceback.format_exc())
-    broken, excused = [], []
+    broken, excused, excuses = [], [], excuses_of(choice.kubelet)
     for breach in verdict.breaches:
-        excuse = excuse_of(world, breach)
+        excuse = excuse_of(world, breach, excuses)
         if excuse is None:
             broken.append(breach)
         else:
@@ -79,5 +79,6 @@ def _played(world: World, choice: Choice) -> Verdict:
 def _judged(world: World, choice: Choice) -> Verdict:
     """The verdict without what is excused: a world must not become a known one on its way."""
     verdict = _played(world, choice)
-    left = tuple(breach for breach in verdict.breaches if excuse_of(world, breach) is None)
+    excuses = excuses_of(choice.kubelet)
+    left = tuple(breach for breach in verdict.breaches if excuse_of(world, breach, excuses) is None)
     return Verdict(verdict.seed, left, verdict.error, verdict.world_s, verdict.real_s)

@@ -13,7 +13,7 @@ from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.search import tasks
 from kubelet_conformance.search.drawing import world_of
 from kubelet_conformance.search.drawing.world import World
-from kubelet_conformance.search.excuses import EXCUSES, excuse_of
+from kubelet_conformance.search.excuses import EXCUSES, excuse_of, excuses_of
 from kubelet_conformance.search.playing import Breach
 from kubelet_conformance.search.records import Head, Met, line_of, read_lines
 from refkubelet.status.manager import StatusManager
@@ -144,6 +144,12 @@ def test_worlds_that_could_not_be_played_are_played_again(tmp_path: Path) -> Non
     assert search("--seeds", "1", "--resume", str(file), *ONE) == 0
     (line,) = read_lines(file)[1]
     assert line.verdict == "holds"
+
+
+def test_an_excuse_of_kubelets_is_none_for_refkubelet() -> None:
+    of_refkubelet = {one.name for one in excuses_of("refkubelet")}
+    assert "112814" in of_refkubelet
+    assert of_refkubelet < {one.name for one in excuses_of("/usr/bin/kubelet")}
 
 
 def test_an_excuse_holds_for_its_law_and_its_worlds_alone() -> None:

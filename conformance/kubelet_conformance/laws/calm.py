@@ -22,6 +22,7 @@ JUST_NOW_S: Final = 5.0
 """So long a change may take to be told to everybody."""
 DECIDED_S: Final = 200.0
 """After so long a startup probe has passed, or its container was stopped."""
+LONGEST_BACKOFF_S: Final = 400.0
 MAY_WAIT: Final = ("CrashLoopBackOff", "PodInitializing", "PostStartHookError")
 """Reasons for which a container may wait although nothing is in its way."""
 
@@ -36,7 +37,7 @@ def wanted_pods_go_on(seen: Seen) -> Iterator[str]:
         if pod["metadata"].get("deletionTimestamp"):
             yield f"pod {name} was deleted, and is still there"
         elif _phase(pod) not in ENDED and _has_its_objects(there, pod):
-            yield from _in_the_way(name, pod)
+            yield from _in_the_way(seen, name, pod)
             yield from _not_through(seen, name, pod)
 
 
@@ -47,7 +48,7 @@ def _has_its_objects(there: There | None, pod: Mapping[str, Any]) -> bool:
     return there is None or wanted <= there.configmaps
 
 
-def _in_the_way(name: str, pod: Mapping[str, Any]) -> Iterator[str]:
+def _in_the_way(seen: Seen, name: str, pod: Mapping[str, Any]) -> Iterator[str]:
     status = pod.get("status") or {}
     shown = {one["name"]: one for one in _statuses(pod)}
     for one in pod["spec"]["containers"]:
@@ -56,10 +57,23 @@ def _in_the_way(name: str, pod: Mapping[str, Any]) -> Iterator[str]:
         if not state or (waits is not None and waits.get("reason") not in MAY_WAIT):
             why = (waits or {}).get("reason", "no status")
             yield f"pod {name} is {_phase(pod) or 'new'}, {one['name']} does not run: {why}"
+        elif "terminated" in state and _is_to_run(seen, pod, state["terminated"]):
+            yield f"pod {name}: {one['name']} has ended, and is not started again"
         elif waits and waits.get("reason") == "PodInitializing" and not _init_waits(pod, shown):
             yield f"pod {name}: {one['name']} waits for init containers, which are through"
     if not status:
         yield f"pod {name} has no status"
+
+
+def _is_to_run(seen: Seen, pod: Mapping[str, Any], ended: Mapping[str, Any]) -> bool:
+    """Whether a container of a pod that is always restarted has ended so long ago that no back-off
+    can be in its way."""
+    policy = pod["spec"].get("restartPolicy") or "Always"
+    rules = any(each.get("restartPolicyRules") for each in pod["spec"]["containers"])
+    own = any(each.get("restartPolicy") for each in pod["spec"]["containers"])
+    ended_at = ended.get("finishedAt") or ""
+    long_ago = ended_at < _wall(seen, seen.history.end_s - LONGEST_BACKOFF_S)
+    return policy == "Always" and not rules and not own and long_ago
 
 
 def _not_through(seen: Seen, name: str, pod: Mapping[str, Any]) -> Iterator[str]:
@@ -163,7 +177,7 @@ def mirrors_agree(seen: Seen) -> Iterator[str]:
     """Each static pod that is not over has a mirror with its phase, and each mirror a static pod.
     One that was over when it was read has no mirror, nor has one that was not admitted."""
     there = seen.history.there
-    if there is None or not there.at_api:
+    if there is None or not (there.at_api or seen.history.requests):
         return
     static = _static(there)
     mirrors = {name: pod for name, pod in there.at_api.items() if _is_mirror(pod)}

@@ -13,9 +13,10 @@ from msgspec import Struct
 from kubelet_conformance.laws.history import History
 from kubelet_conformance.laws.law import Check, Law, Seen, law
 
-API: Final = "api"
+FILES: Final = ("file", "http")
 SOURCE: Final = "kubernetes.io/config.source"
 ENDED: Final = ("Succeeded", "Failed")
+OK: Final = 200
 AROUND_S: Final = 2.0
 """A disturbance counts so long before and after."""
 
@@ -48,7 +49,7 @@ def is_of_api(history: History, uid: str) -> bool:
     """Whether the pod is one of the API server, as far as is known."""
     given = history.pods.get(uid)
     notes = given[0]["metadata"].get("annotations") or {} if given else {}
-    return bool(given) and notes.get(SOURCE) == API
+    return bool(given) and notes.get(SOURCE) not in FILES
 
 
 def spec_of(history: History, uid: str) -> Mapping[str, Any]:
@@ -80,7 +81,7 @@ def deletions(history: History) -> Mapping[str, Sequence[Deletion]]:
     kubelet has shown before."""
     found: dict[str, list[Deletion]] = {}
     for one in history.by_users:
-        if one.method != "DELETE" or "/pods/" not in one.path or one.status >= 300:
+        if one.method != "DELETE" or "/pods/" not in one.path or one.status != OK:
             continue
         name = one.path.rpartition("/")[2]
         uid = _shown_as(history, name, one.started_s)

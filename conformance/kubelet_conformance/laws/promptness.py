@@ -5,18 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from math import inf
 from typing import Any, Final
 
 from kubelet_conformance.laws.law import Seen
 from kubelet_conformance.laws.lives import Container
 from kubelet_conformance.laws.moments import (
-    calm_since,
     deletions,
     is_of_api,
     kubelet_runs,
     law_of_worlds,
     runtime_is_well,
     server_is_well,
+    shown_over_s,
     sidecars_of,
     spec_of,
 )
@@ -36,7 +37,7 @@ AT_ONCE: Final = 4
 AT_ONCE_S: Final = 2.0
 BEGUN_S: Final = 2.0
 """So long after the deletion of a pod may be begun what was on its way."""
-SILENT_S: Final = 90.0
+SILENT_S: Final = 60.0
 """A runtime that does not tell its status for so long is known to be dead."""
 
 
@@ -91,10 +92,10 @@ def sidecars_in_turn(seen: Seen) -> Iterator[str]:
 def gone_in_time(seen: Seen) -> Iterator[str]:
     """The object of a pod that was deleted goes when its containers and its sandbox have ended."""
     history = seen.history
-    gone_s = _deleted_by_kubelet(seen)
+    gone_s, over = _deleted_by_kubelet(seen), shown_over_s(history)
     for uid, asked in deletions(history).items():
-        if asked[0].grace_s == 0 or any(each.grace_s == 0 for each in asked):
-            continue
+        if over.get(uid, inf) < asked[-1].at_s or any(each.grace_s == 0 for each in asked):
+            continue  # the server deletes it at once
         instances = [one for each in seen.lives.of_pod(uid).values() for one in each]
         boxes = [box for box in seen.lives.sandboxes.values() if box.uid == uid]
         ends_s = [one.over_s for one in instances if one.started_s is not None]
@@ -177,7 +178,8 @@ def nothing_begun_at_the_end(seen: Seen) -> Iterator[str]:
             continue
         begin_s = asked[call.uid][0].at_s
         late = call.started_s - begin_s > BEGUN_S
-        if late and server_is_well(history, begin_s, call.started_s):
+        well = server_is_well(history, begin_s, call.started_s)
+        if late and well and runtime_is_well(history, begin_s, call.started_s, call.uid):
             at = history.since(call.started_s)
             yield f"{call.method} {call.pod}/{call.container} at {at}: it was deleted"
 
@@ -227,7 +229,6 @@ def _is_still(seen: Seen, uid: str, begin_s: float, end_s: float) -> bool:
         kubelet_runs(history, begin_s, end_s)
         and server_is_well(history, begin_s, end_s)
         and runtime_is_well(history, begin_s, end_s, uid)
-        and (calm_since(history) > end_s or begin_s > calm_since(history))
         and is_of_api(history, uid)
     )
 

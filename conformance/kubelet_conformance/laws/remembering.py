@@ -4,6 +4,7 @@ are asked of worlds of search."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import inf
 from typing import Any, Final
 
 from kubelet_conformance.laws.law import Seen
@@ -101,6 +102,25 @@ def done_stays_done(seen: Seen) -> Iterator[str]:
                 yield f"{call.pod}/{call.container} is made again at {at}, and it had done its work"
 
 
+@law_of_worlds("LIFE-120")
+def initialized_again(seen: Seen) -> Iterator[str]:
+    """A regular container is made in a sandbox in which each init container was started before."""
+    history = seen.history
+    begun: dict[tuple[str, str], float] = {}
+    for one in seen.lives.containers.values():
+        if one.start_asked_s is not None:
+            begun.setdefault((one.sandbox, one.name), one.start_asked_s)
+    for one in seen.lives.containers.values():
+        spec = spec_of(history, one.uid)
+        regular = one.name in [each["name"] for each in spec.get("containers") or ()]
+        if not regular or one.sandbox not in seen.lives.sandboxes or was_edited(history, one.uid):
+            continue
+        for each in spec.get("initContainers") or ():
+            if begun.get((one.sandbox, each["name"]), inf) > one.asked_s:
+                at = history.since(one.asked_s)
+                yield f"{one.pod}/{one.name} is made at {at}, before {each['name']} was started"
+
+
 @law_of_worlds("LIFE-111.3")
 def no_sandbox_for_nothing(seen: Seen) -> Iterator[str]:
     """A pod gets no further sandbox when all its containers have succeeded for good."""
@@ -135,9 +155,10 @@ def last_run_kept(seen: Seen) -> Iterator[str]:
     """Of the instances of a container of a pod that goes on, the last one that ran is kept."""
     history = seen.history
     asked, over = deletions(history), shown_over_s(history)
+    there = {pod["metadata"].get("uid") for pod in history.stored.values()}
     for uid, given in history.pods.items():
         names = {each["name"] for each in given[0]["spec"]["containers"]}
-        if not is_of_api(history, uid) or len(given) > 1 or uid in asked or uid in over:
+        if uid not in there or len(given) > 1 or uid in asked or uid in over:
             continue
         for name, instances in seen.lives.of_pod(uid).items():
             for one in instances:
@@ -146,7 +167,7 @@ def last_run_kept(seen: Seen) -> Iterator[str]:
                 later = [
                     c for c in instances if c.asked_s > one.asked_s and c.started_s is not None
                 ]
-                is_last = not any((c.started_s or 0.0) <= one.removed_s for c in later)
+                is_last = not any((c.start_asked_s or 0.0) <= one.removed_s for c in later)
                 if is_last and one.removed_s < history.end_s:
                     at = history.since(one.removed_s)
                     yield f"{one.pod}/{name}, attempt {one.attempt}, is removed at {at}"

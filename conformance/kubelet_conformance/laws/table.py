@@ -66,6 +66,7 @@ LAWS: Final = (
     promptness.dead_runtime_told,
     remembering.ends_stay,
     remembering.done_stays_done,
+    remembering.initialized_again,
     remembering.no_sandbox_for_nothing,
     remembering.last_run_kept,
     remembering.kept_when_not_stopped,

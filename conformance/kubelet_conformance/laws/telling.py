@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from kubelet_conformance.laws.history import Shown
 from kubelet_conformance.laws.law import Seen
 from kubelet_conformance.laws.moments import (
+    AROUND_S,
     deletions,
     is_of_api,
     kubelet_runs,
@@ -31,8 +33,9 @@ STILL_S: Final = 240.0
 
 @law_of_worlds("LIFE-130.4")
 def failures_told(seen: Seen) -> Iterator[str]:
-    """That a sandbox could not be made is told in an event about its pod."""
+    """That a sandbox could not be made is told in an event about its pod, if it is there."""
     history = seen.history
+    there = {pod["metadata"].get("uid") for pod in history.stored.values()}
     told = {
         event["involvedObject"].get("uid")
         for event in history.events
@@ -42,7 +45,7 @@ def failures_told(seen: Seen) -> Iterator[str]:
     for call in history.calls:
         if call.method != "RunPodSandbox" or call.error is None or call.ended_s is None:
             continue
-        if call.uid in told or call.uid in asked or not is_of_api(history, call.uid):
+        if call.uid in told or call.uid in asked or call.uid not in there:
             continue
         until_s = call.ended_s + TOLD_S
         if history.did("user") or call.ended_s > history.end_s - TOLD_S:
@@ -75,18 +78,25 @@ def running_is_initialized(seen: Seen) -> Iterator[str]:
         last[shown.uid] = shown.at_s
         if shown.status.get("phase") != "Running" or until_s - shown.at_s < BRIEFLY_S:
             continue
-        waiting = [
-            (status.get("state") or {}).get("waiting") or {}
-            for status in shown.status.get("containerStatuses") or ()
-        ]
         kinds = {each["type"] for each in shown.status.get("conditions") or ()}
-        if "AllContainersRestarting" in kinds or not waiting:
+        if "AllContainersRestarting" in kinds or any(map(_runs, _regular(shown))):
             continue
-        if not runtime_is_well(seen.history, shown.at_s, until_s, shown.uid):
+        if not runtime_is_well(seen.history, shown.at_s + AROUND_S, until_s, shown.uid):
             continue
-        if all(each.get("reason") == "PodInitializing" for each in waiting):
+        init = shown.status.get("initContainerStatuses") or ()
+        waits = [(one.get("state") or {}).get("waiting") or {} for one in _regular(shown)]
+        behind = waits and all(each.get("reason") == "PodInitializing" for each in waits)
+        if behind or any(_runs(one) and not one.get("started") for one in init):
             at = seen.history.since(shown.at_s)
             yield f"{shown.pod} is Running at {at}, and its containers wait for init containers"
+
+
+def _regular(shown: Shown) -> Sequence[Mapping[str, Any]]:
+    return shown.status.get("containerStatuses") or ()
+
+
+def _runs(status: Mapping[str, Any]) -> bool:
+    return "running" in (status.get("state") or {})
 
 
 @law_of_worlds("LIFE-012")

@@ -130,6 +130,7 @@ class Made:
             planned=self.planned,
             events=self.events,
             pods={"u": [pod]},
+            stored={"web": pod},
         )
         return {breach.law.name for breach in ask(OF_WORLDS, history)}
 
@@ -314,7 +315,7 @@ def dead_runtime(told: bool) -> Made:
         made.call("Status", float(at_s), cri.StatusRequest(), error=("UNAVAILABLE", "no"))
     made.call("Status", 200.0, cri.StatusRequest())
     made.call("Status", 680.0, cri.StatusRequest())
-    for at_s in range(210, 680, 60):
+    for at_s in range(210, 680, 30):
         made.call("Status", float(at_s), cri.StatusRequest())
     if told:
         unready = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
@@ -335,6 +336,15 @@ def last_end_told(told: bool) -> Made:
     made = running()
     made.show(20.0, "Running", shown(one="a", terminated={"exitCode": 3}))
     made.show(40.0, "Running", shown(one="b", running={}, last={"exitCode": 3} if told else None))
+    return made
+
+
+def rebooted(init_first: bool) -> Made:
+    made = running(initContainers=[{"name": "first"}])
+    made.runs("f", 2.5, "first")
+    made.sandbox(30.0)
+    made.runs("g", 31.0 if init_first else 35.0, "first", "box30")
+    made.runs("b", 33.0, "main", "box30")
     return made
 
 
@@ -371,6 +381,7 @@ def reboots_told(times: int) -> Made:
 
 def waits_for_init(phase: str) -> Made:
     made = running(initContainers=[{"name": "first"}])
+    made.runs("f", 2.5, "first")
     made.show(20.0, phase, shown(waiting={"reason": "PodInitializing"}))
     made.show(40.0, "Running", shown(running={}))
     return made
@@ -415,6 +426,7 @@ PAIRS = {
     "dead-runtime-told": (dead_runtime(told=False), dead_runtime(told=True)),
     "ends-stay": (end_told(137), end_told(0)),
     "done-stays-done": (end_told(0, again=True), last_end_told(told=True)),
+    "initialized-again": (rebooted(init_first=False), rebooted(init_first=True)),
     "no-sandbox-for-nothing": (sandbox_after(0), sandbox_after(1)),
     "last-run-kept": (removed(ran=False), removed(ran=True)),
     "kept-when-not-stopped": (sandbox_removed(stopped=False), sandbox_removed(stopped=True)),

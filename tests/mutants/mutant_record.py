@@ -16,9 +16,9 @@ import json
 import pkgutil
 import warnings
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from heapq import heapify, heappop, heappush
 from itertools import chain
 from operator import or_
@@ -37,6 +37,12 @@ from unit_mutant_trees import tree
 FOLDER: Final = ROOT / "mutants" / "lot"
 READ: Final = ("conformance", "fakecri", "fakekubeapi", "fixtures", "kubeobjects", "refkubelet")
 """What an answer may depend on, besides simclock."""
+
+
+Part = Callable[[], Iterator[tuple[str, bool]]]
+"""Runs cases, or plays worlds: the name of each as soon as it is done, and whether it counts."""
+Parts = Callable[[int], list[Part]]
+"""Makes so many parts of all that is to be done."""
 
 
 class Seen(Struct, frozen=True):
@@ -123,16 +129,27 @@ class Record:
 
 def record_of(seed: int, jobs: int, folder: Path = FOLDER) -> Record:
     """Of the tree as it is, with this seed of the cases."""
-    file = folder / f"reach-{seed}-{digest()}.jsonl"
+    return _kept(folder, "reach", str(seed), partial(_cases_of, seed), jobs)
+
+
+def record_of_worlds(seeds: range, jobs: int, folder: Path = FOLDER) -> Record:
+    """The same of the worlds that search draws from these seeds, by the names `world-1`, ..."""
+    name = f"{seeds.start}-{seeds.stop - 1}"
+    return _kept(folder, "worlds", name, partial(_worlds_of, seeds), jobs)
+
+
+def _kept(folder: Path, kind: str, name: str, parts: Parts, jobs: int) -> Record:
+    """The record of that kind and name, made where there is none of the tree as it is."""
+    file = folder / f"{kind}-{name}-{digest()}.jsonl"
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        for old in folder.glob("reach-*.jsonl"):
+        for old in folder.glob(f"{kind}-*.jsonl"):
             old.unlink()
-        process = CONTEXT.Process(target=_record, args=(file, seed, jobs))
+        process = CONTEXT.Process(target=_record, args=(file, parts, jobs))
         process.start()
         process.join()  # here nothing shall have probes
     if not file.exists():
-        raise RuntimeError("what the cases reach could not be recorded")
+        raise RuntimeError("what is reached could not be recorded")
     every = sources(ROOT, MUTATED).values()
     numbers = {at: n for n, at in enumerate(chain.from_iterable(map(statements, every)))}
     where = enumerate(chain.from_iterable(map(conditions, every)))
@@ -148,20 +165,18 @@ def digest(root: Path = ROOT) -> str:
     return hashlib.sha256(json.dumps(files).encode()).hexdigest()[:12]
 
 
-def _record(file: Path, seed: int, jobs: int) -> None:
-    """Become refkubelet with probes, run all cases, and write down what they reach."""
+def _record(file: Path, parts: Parts, jobs: int) -> None:
+    """Become refkubelet with probes, do all parts, and write down what they reach."""
     become(_all_probed())
     _import_all()
     at_import = _text(heard())
-    from kubelet_conformance.registry import load_cases
-
-    warmed_up(seed)
+    warmed_up(1)
     with a_home() as home, warnings.catch_warnings():
         settle_in(home)  # as the processes of mutants
         warnings.simplefilter("ignore", DeprecationWarning)  # forks beside threads
         with CONTEXT.Pool(jobs) as pool:
-            parts = [(part, seed) for part in shares(load_cases(), 8 * jobs)]
-            rows = [row for found in pool.imap_unordered(_recorded, parts) for row in found]
+            every = pool.imap_unordered(_recorded, parts(8 * jobs))
+            rows = [row for found in every for row in found]
     new = file.with_suffix(".new")
     new.write_text("".join(json.dumps(row) + "\n" for row in [at_import, *sorted(rows)]))
     new.rename(file)
@@ -191,18 +206,40 @@ def _import_all() -> None:
     importlib.import_module("kubelet_conformance.harness.runs.virtual")
 
 
-def _recorded(part: tuple[Sequence[Any], int]) -> list[tuple[str, float, bool, str]]:
+def _cases_of(seed: int, count: int) -> list[Part]:
+    from kubelet_conformance.registry import load_cases
+
+    return [partial(_run_cases, part, seed) for part in shares(load_cases(), count)]
+
+
+def _run_cases(cases: Sequence[Any], seed: int) -> Iterator[tuple[str, bool]]:
     from kubelet_conformance.harness.runs.choice import Choice
 
-    cases, seed = part
+    for case in cases:
+        yield case.id, tried(case, Choice(seed=seed)) is Verdict.PASSES
+
+
+def _worlds_of(seeds: Sequence[int], count: int) -> list[Part]:
+    return [partial(_play_worlds, part) for part in shares(seeds, count)]
+
+
+def _play_worlds(seeds: Sequence[int]) -> Iterator[tuple[str, bool]]:
+    """Also of a world that breaks a law: a mutant may break another one there."""
+    from kubelet_conformance.harness.runs.choice import Choice
+    from kubelet_conformance.search.tasks import meet
+
+    for seed in seeds:
+        yield f"world-{seed}", meet(seed, "small", Choice()).verdict != "error"
+
+
+def _recorded(part: Part) -> list[tuple[str, float, bool, str]]:
     found = []
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         heard()
-        for case in cases:
+        began_s = used_s()
+        for name, passed in part():
+            found.append((name, round(used_s() - began_s, 4), passed, _text(heard())))
             began_s = used_s()
-            passed = tried(case, Choice(seed=seed)) is Verdict.PASSES
-            seconds = round(used_s() - began_s, 4)
-            found.append((case.id, seconds, passed, _text(heard())))
     return found
 
 

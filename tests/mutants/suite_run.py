@@ -17,7 +17,7 @@ import signal
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from enum import Enum
@@ -26,7 +26,7 @@ from itertools import islice
 from multiprocessing.connection import Connection, wait  # noqa: TID251
 from typing import Any, Final
 
-from mutant_import import become
+from mutant_import import MutantFinder, become
 from mutant_in_place import Functions, become_in_place, mutable_functions
 from mutant_plan import Plan, Question
 from mutant_tables import MUTATED, Mutant, MutantError
@@ -74,6 +74,11 @@ class Answer:
         return [law for law in getattr(self.mutant, "laws", ()) if law not in noticing]
 
 
+Noticed = Callable[[Plan, Functions, int, Any], Answer]
+"""What is done with a plan in its process: it gets the plan, the functions of refkubelet, the seed,
+and where to say at which question it is."""
+
+
 @dataclass(slots=True)
 class Asked:
     """A mutant in its process."""
@@ -95,9 +100,12 @@ class Asked:
         return answer
 
 
-def ask(plans: Iterable[Plan], seed: int, jobs: int) -> Iterator[Answer]:
+def ask(
+    plans: Iterable[Plan], seed: int, jobs: int, noticed: Noticed | None = None
+) -> Iterator[Answer]:
     """The answers about all mutants, each as soon as it is there; `jobs` processes at a time. A
-    plan is taken when its process can begin."""
+    plan is taken when its process can begin. `noticed`: what is done with a plan in its process, by
+    default the cases of its questions are run."""
     functions = warmed_up(seed)
     waiting = iter(plans)
     running: dict[Any, Asked] = {}
@@ -105,7 +113,7 @@ def ask(plans: Iterable[Plan], seed: int, jobs: int) -> Iterator[Answer]:
         try:
             while True:
                 for plan in islice(waiting, jobs - len(running)):
-                    receiver, asked = _started(plan, functions, seed, home)
+                    receiver, asked = _started(plan, functions, seed, home, noticed or _noticed)
                     running[receiver] = asked
                 if not running:
                     break
@@ -116,11 +124,13 @@ def ask(plans: Iterable[Plan], seed: int, jobs: int) -> Iterator[Answer]:
                 asked.process.terminate()
 
 
-def _started(plan: Plan, functions: Functions, seed: int, home: str) -> tuple[Any, Asked]:
+def _started(
+    plan: Plan, functions: Functions, seed: int, home: str, noticed: Noticed
+) -> tuple[Any, Asked]:
     receiver, sender = CONTEXT.Pipe(duplex=False)
     at = CONTEXT.Value("i", 0, lock=False)
     process = CONTEXT.Process(
-        target=_answer, args=(plan, functions, seed, home, at, sender), daemon=True
+        target=_answer, args=(plan, functions, seed, home, at, sender, noticed), daemon=True
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # forks beside threads
@@ -153,7 +163,13 @@ def warmed_up(seed: int) -> Functions:
 
 
 def _answer(
-    plan: Plan, functions: Functions, seed: int, home: str, at: Any, sender: Connection
+    plan: Plan,
+    functions: Functions,
+    seed: int,
+    home: str,
+    at: Any,
+    sender: Connection,
+    noticed: Noticed,
 ) -> None:
     """Become the mutant, ask, and send the answer. Runs in the process of the mutant."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -161,7 +177,7 @@ def _answer(
     settle_in(home)
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         try:
-            answer = _noticed(plan, functions, seed, at)
+            answer = noticed(plan, functions, seed, at)
         except MutantError as problem:
             answer = Answer(plan.mutant, error=str(problem))
         except Exception as problem:  # a module of the mutant that cannot be imported
@@ -192,10 +208,16 @@ def used_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _noticed(plan: Plan, functions: Functions, seed: int, at: Any) -> Answer:
-    finder, texts = None, plan.mutant.texts()
+def become_planned(plan: Plan, functions: Functions) -> MutantFinder | None:
+    """Become the mutant of the plan: in place where that is possible, by importing it else."""
+    texts = plan.mutant.texts()
     if plan.anew or not become_in_place(texts, functions):
-        finder = become(texts)
+        return become(texts)
+    return None
+
+
+def _noticed(plan: Plan, functions: Functions, seed: int, at: Any) -> Answer:
+    finder = become_planned(plan, functions)
     from kubelet_conformance.harness.runs.choice import Choice
 
     cases = _cases({question.case for question in plan.questions})
@@ -250,14 +272,9 @@ def judged(
     from kubelet_conformance.harness.runs.virtual import run_virtual_case
     from kubelet_conformance.laws.law import laws_in
 
-    def hangs(*_: object) -> None:
-        raise Hangs
-
-    signal.signal(signal.SIGPROF, hangs)
-    signal.setitimer(signal.ITIMER_PROF, within_s, AGAIN_S)
-    signal.alarm(STANDS_STILL_S)  # ends the process
     try:
-        result = run_virtual_case(case, choice, log_of_failures=False)
+        with at_most(within_s):
+            result = run_virtual_case(case, choice, log_of_failures=False)
         elsewhere = bool(case.bugs) and result.breach is Breach.OTHER  # not how its bug shows
         passes = result.outcome is Outcome.PASSED or elsewhere
         return (Verdict.PASSES, ()) if passes else (Verdict.FAILS, laws_in(result.detail))
@@ -265,6 +282,21 @@ def judged(
         return Verdict.HANGS, ()
     except SystemExit:
         return Verdict.FAILS, ()
+
+
+@contextmanager
+def at_most(within_s: float) -> Iterator[None]:
+    """Raises Hangs when what is done takes more processor time; the process ends where it stands
+    still."""
+
+    def hangs(*_: object) -> None:
+        raise Hangs
+
+    signal.signal(signal.SIGPROF, hangs)
+    signal.setitimer(signal.ITIMER_PROF, within_s, AGAIN_S)
+    signal.alarm(STANDS_STILL_S)  # ends the process
+    try:
+        yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)

@@ -31,7 +31,7 @@ from refit import written as written_table
 from suite_mutants import not_good_enough, remarks
 from suite_run import Answer
 
-from kubelet_conformance.laws import LAWS, calm
+from kubelet_conformance.laws import LAWS, calm, probing, promptness, remembering, telling
 from kubelet_conformance.registry import load_cases
 
 GOOD = """\
@@ -140,10 +140,12 @@ def test_every_mutant_of_the_catalogue_fits() -> None:
 
 
 def test_each_law_has_a_wrong_kubelet_that_it_must_notice() -> None:
-    """But those that drawn worlds show (tests/conformance/search/test_wrong_kubelets.py): about a
-    node that was left alone, and about phases, which cases look at themselves."""
+    """But those that drawn worlds show (tests/conformance/search/test_wrong_kubelets.py, and
+    test_search_known.py): about a node that was left alone, those that only worlds are asked, and
+    about phases, which cases look at themselves."""
     named = {law for mutant in read_all() for law in mutant.laws}
-    drawn = {law.name for law in LAWS if law.breaches.__module__ == calm.__name__}
+    of_worlds = {each.__name__ for each in (calm, probing, promptness, remembering, telling)}
+    drawn = {law.name for law in LAWS if law.breaches.__module__ in of_worlds}
     drawn |= {"phases-go-on", "nothing-after-its-end"}
     assert named == {law.name for law in LAWS} - drawn
 

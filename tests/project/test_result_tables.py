@@ -31,7 +31,7 @@ def copy(tmp_path: Path) -> Path:
     """A tree of its own, of README, pages and result files."""
     for folder, files in {
         ".": ["README.md"],
-        "docs": ["verified.md", "timewarp.md", "kubelets.md"],
+        "docs": ["verified.md", "timewarp.md", "kubelets.md", "search.md"],
         "results": [path.name for path in (ROOT / "results").glob("*.json")],
     }.items():
         (tmp_path / folder).mkdir(exist_ok=True)
@@ -101,6 +101,18 @@ def test_wrong_kubelets_are_counted_by_area(copy: Path) -> None:
     (copy / "results/suite-mutants.json").write_text(json.dumps(kept))
     assert render("--tree", str(copy)).returncode == 0
     assert "| pleg | 3 | 1 (33.3%) | 1 |" in (copy / "docs/verified.md").read_text()
+
+
+def test_known_bugs_are_told_with_the_worlds_that_it_took(copy: Path) -> None:
+    found = {"fixtures": ["12"], "seed": 7, "worlds": 7, "laws": ["one-law"], "date": "2030-01-02"}
+    missed = {**found, "fixtures": ["13"], "seed": None, "worlds": 200, "laws": []}
+    kept = json.dumps({"bugs/13": missed, "bugs/12": found})
+    (copy / "results/search-known.json").write_text(kept)
+    assert render("--tree", str(copy)).returncode == 0
+    page = (copy / "docs/search.md").read_text()
+    assert "\n1 of 2 (50%) were found.\n" in page
+    assert "| [12](../fixtures/bugs/12.yaml) | 7 | `one-law` | 2030-01-02 |\n" in page
+    assert "| [13](../fixtures/bugs/13.yaml) |  | none in 200 worlds | 2030-01-02 |\n" in page
 
 
 def test_of_mutants_it_is_told_how_many_were_tried(copy: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -23,9 +22,6 @@ NAME_TAKEN: Final = "failed to reserve "
 """So containerd begins when a sandbox or container is to have a name that another one has; with the
 code UNKNOWN."""
 MIN_TIMEOUT_S: Final = 2
-HASTE_S: Final = 2.0
-MOST_SANDBOXES: Final = 6
-"""So many in that time: the first one, and what events of the runtime and users may still cause."""
 
 
 @law("LIFE-131.1")
@@ -39,20 +35,6 @@ def no_mistaken_call(seen: Seen) -> Iterator[str]:
             continue
         if call.error[0] in MISTAKES or call.error[1].startswith(NAME_TAKEN):
             yield f"{call.method} {call.pod}/{call.container} fails: {': '.join(call.error)}"
-
-
-@law("LIFE-037")
-def no_haste(seen: Seen) -> Iterator[str]:
-    """Of one pod some sandboxes at most are asked for in two seconds, whatever fails."""
-    asked: dict[str, deque[float]] = {}
-    for call in seen.history.calls:
-        if call.method != "RunPodSandbox":
-            continue
-        times = asked.setdefault(call.uid, deque(maxlen=MOST_SANDBOXES))
-        if len(times) == MOST_SANDBOXES and call.started_s - times[0] < HASTE_S:
-            at = seen.history.since(call.started_s)
-            yield f"more than {MOST_SANDBOXES} sandboxes of {call.pod} in {HASTE_S:.0f} s at {at}"
-        times.append(call.started_s)
 
 
 @law("GC-002.2", "GC-010.1")

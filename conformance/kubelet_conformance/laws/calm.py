@@ -3,7 +3,6 @@ runs, nothing else does, and everybody is told so."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -12,6 +11,7 @@ from kubecri.v1 import api_pb2 as cri
 
 from kubelet_conformance.laws.history import There
 from kubelet_conformance.laws.law import Seen, law
+from simclock.clock import format_rfc3339
 
 NAME: Final = "io.kubernetes.container.name"
 UID: Final = "io.kubernetes.pod.uid"
@@ -20,15 +20,9 @@ ENDED: Final = ("Succeeded", "Failed")
 KINDS: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 JUST_NOW_S: Final = 5.0
 """So long a change may take to be told to everybody."""
-QUIET_S: Final = 300.0
-SETTLES_S: Final = 120.0
-"""So long after the last fault requests may still be made up for."""
-MOST_REQUESTS: Final = 2
-ACTS: Final = (
-    *("RunPodSandbox", "StopPodSandbox", "CreateContainer", "StartContainer", "StopContainer"),
-    *("RemoveContainer", "RemovePodSandbox"),
-)
-_OF_POD: Final = re.compile(r"/api/v1/namespaces/[^/]+/pods/([^/]+)")
+DECIDED_S: Final = 200.0
+"""After so long a startup probe has passed, or its container was stopped."""
+LONGEST_BACKOFF_S: Final = 400.0
 MAY_WAIT: Final = ("CrashLoopBackOff", "PodInitializing", "PostStartHookError")
 """Reasons for which a container may wait although nothing is in its way."""
 
@@ -38,11 +32,13 @@ def wanted_pods_go_on(seen: Seen) -> Iterator[str]:
     """A pod that is neither over nor deleted has all its containers started, but for those in
     back-off and those behind init containers; one that was deleted is gone."""
     there = seen.history.there
-    for name, pod in sorted(_own_pods(there).items()):
+    static = {} if there is None else _static(there)
+    for name, pod in sorted({**static, **_own_pods(there)}.items()):
         if pod["metadata"].get("deletionTimestamp"):
             yield f"pod {name} was deleted, and is still there"
         elif _phase(pod) not in ENDED and _has_its_objects(there, pod):
-            yield from _in_the_way(name, pod)
+            yield from _in_the_way(seen, name, pod)
+            yield from _not_through(seen, name, pod)
 
 
 def _has_its_objects(there: There | None, pod: Mapping[str, Any]) -> bool:
@@ -52,7 +48,7 @@ def _has_its_objects(there: There | None, pod: Mapping[str, Any]) -> bool:
     return there is None or wanted <= there.configmaps
 
 
-def _in_the_way(name: str, pod: Mapping[str, Any]) -> Iterator[str]:
+def _in_the_way(seen: Seen, name: str, pod: Mapping[str, Any]) -> Iterator[str]:
     status = pod.get("status") or {}
     shown = {one["name"]: one for one in _statuses(pod)}
     for one in pod["spec"]["containers"]:
@@ -61,10 +57,50 @@ def _in_the_way(name: str, pod: Mapping[str, Any]) -> Iterator[str]:
         if not state or (waits is not None and waits.get("reason") not in MAY_WAIT):
             why = (waits or {}).get("reason", "no status")
             yield f"pod {name} is {_phase(pod) or 'new'}, {one['name']} does not run: {why}"
+        elif "terminated" in state and _is_to_run(seen, pod, state["terminated"]):
+            yield f"pod {name}: {one['name']} has ended, and is not started again"
         elif waits and waits.get("reason") == "PodInitializing" and not _init_waits(pod, shown):
             yield f"pod {name}: {one['name']} waits for init containers, which are through"
     if not status:
         yield f"pod {name} has no status"
+
+
+def _is_to_run(seen: Seen, pod: Mapping[str, Any], ended: Mapping[str, Any]) -> bool:
+    """Whether a container of a pod that is always restarted has ended so long ago that no back-off
+    can be in its way."""
+    policy = pod["spec"].get("restartPolicy") or "Always"
+    rules = any(each.get("restartPolicyRules") for each in pod["spec"]["containers"])
+    own = any(each.get("restartPolicy") for each in pod["spec"]["containers"])
+    ended_at = ended.get("finishedAt") or ""
+    long_ago = ended_at < _wall(seen, seen.history.end_s - LONGEST_BACKOFF_S)
+    return policy == "Always" and not rules and not own and long_ago
+
+
+def _not_through(seen: Seen, name: str, pod: Mapping[str, Any]) -> Iterator[str]:
+    """Init containers that should have run by now, sidecars that should run, and containers of
+    which a startup probe should have decided."""
+    shown = {one["name"]: one for one in _statuses(pod)}
+    for one in pod["spec"].get("initContainers") or ():
+        status = shown.get(one["name"]) or {}
+        state = status.get("state") or {}
+        waits = state.get("waiting") or {}
+        if not state or (waits and waits.get("reason") != "CrashLoopBackOff"):
+            yield f"pod {name}: {one['name']} waits: {waits.get('reason') or 'for nothing'}"
+        side = one.get("restartPolicy") == "Always"
+        done = status.get("started") if side else "terminated" in state
+        if not done:
+            break
+    for status in shown.values():
+        begun = ((status.get("state") or {}).get("running") or {}).get("startedAt")
+        decided = status.get("started") is not False
+        if begun and not decided and begun < _wall(seen, seen.history.end_s - DECIDED_S):
+            yield f"pod {name}: {status['name']} runs since {begun}, and has not started"
+
+
+def _wall(seen: Seen, at_s: float) -> str:
+    """A moment as objects have it."""
+    history = seen.history
+    return format_rfc3339(history.start_ns + int((at_s - history.start_s) * 1e9))
 
 
 def _init_waits(pod: Mapping[str, Any], shown: Mapping[str, Any]) -> bool:
@@ -122,18 +158,32 @@ def told_as_it_is(seen: Seen) -> Iterator[str]:
                 yield f"{name}/{status['name']} is shown with the ID of another instance"
 
 
+@law("LIFE-114.5", "LIFE-130.1")
+def one_of_each(seen: Seen) -> Iterator[str]:
+    """Of each container one instance runs at most."""
+    there = seen.history.there
+    counts = Counter(
+        (one.labels[UID], one.labels["io.kubernetes.pod.name"], one.labels[NAME])
+        for one in (() if there is None else there.containers)
+        if one.state == cri.CONTAINER_RUNNING
+    )
+    for (_, pod, name), count in counts.items():
+        if count > 1:
+            yield f"{count} instances of {pod}/{name} run"
+
+
 @law("MIRR-021.1", "MIRR-031.1", "MIRR-034")
 def mirrors_agree(seen: Seen) -> Iterator[str]:
     """Each static pod that is not over has a mirror with its phase, and each mirror a static pod.
     One that was over when it was read has no mirror, nor has one that was not admitted."""
     there = seen.history.there
-    if there is None or not there.at_api:
+    if there is None or not (there.at_api or seen.history.requests):
         return
     static = _static(there)
     mirrors = {name: pod for name, pod in there.at_api.items() if _is_mirror(pod)}
     for name in sorted({*static, *mirrors}):
         if name not in mirrors:
-            if _phase(static[name]) not in ENDED:
+            if _phase(static[name]) not in ENDED or _had_mirror(seen, static[name]):
                 yield f"static pod {name} has no mirror"
         elif name not in static:
             yield f"mirror {name} has no static pod"
@@ -142,28 +192,13 @@ def mirrors_agree(seen: Seen) -> Iterator[str]:
             yield f"mirror {name} is {phases}"
 
 
-@law("STAT-007.1")
-def quiet_while_calm(seen: Seen) -> Iterator[str]:
-    """Of a pod of which nothing changes the API server is asked next to nothing."""
+def _had_mirror(seen: Seen, pod: Mapping[str, Any]) -> bool:
+    """Whether this kubelet has shown the static pod running, and its manifest has never changed."""
     history = seen.history
-    if history.there is None:
-        return
-    calm_s = [each.at_s for each in history.planned if each.kind == "calm"]
-    since_s = max(history.end_s - QUIET_S, (calm_s[-1] if calm_s else history.end_s) + SETTLES_S)
-    busy = {call.pod for call in history.calls if _acts(call) and call.ended_s >= since_s}
-    busy |= {one.pod for one in history.shown if one.at_s >= since_s}
-    asked = Counter(
-        match[1]
-        for one in history.requests
-        if one.started_s >= since_s and (match := _OF_POD.match(one.path))
-    )
-    for pod, count in sorted(asked.items()):
-        if pod not in busy and count > MOST_REQUESTS:
-            yield f"{count} requests about {pod} in the last {history.end_s - since_s:.0f} s"
-
-
-def _acts(call: Any) -> bool:
-    return call.method in ACTS and call.ended_s is not None
+    if history.did("manifest", "stop", "kill", "user"):
+        return False
+    uid = pod["metadata"]["uid"]
+    return any(one.uid == uid and one.status.get("phase") == "Running" for one in history.shown)
 
 
 def _own_pods(there: There | None) -> Mapping[str, Mapping[str, Any]]:

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubelet_conformance.laws import alone, calls, calm, containers, endings, requests, statuses
+from kubelet_conformance.laws import (
+    alone,
+    calls,
+    calm,
+    containers,
+    endings,
+    probing,
+    promptness,
+    remembering,
+    requests,
+    statuses,
+    telling,
+)
 
 LAWS: Final = (
     containers.one_running,
@@ -16,7 +28,6 @@ LAWS: Final = (
     containers.policy_obeyed,
     containers.backed_off,
     calls.no_mistaken_call,
-    calls.no_haste,
     calls.removed_when_over,
     calls.grace_kept,
     calls.nothing_in_what_is_over,
@@ -41,7 +52,33 @@ LAWS: Final = (
     calm.nothing_else_runs,
     calm.told_as_it_is,
     calm.mirrors_agree,
-    calm.quiet_while_calm,
+    calm.one_of_each,
+    probing.startup_first,
+    probing.ready_when_probed,
+    probing.probes_end,
+    probing.readiness_goes_on,
+    probing.killed_for_failures,
+    probing.hook_time_counts,
+    promptness.stopped_in_time,
+    promptness.sidecars_in_turn,
+    promptness.gone_in_time,
+    promptness.ends_noticed,
+    promptness.ends_shown,
+    promptness.retries_wait,
+    promptness.nothing_begun_at_the_end,
+    promptness.dead_runtime_told,
+    remembering.ends_stay,
+    remembering.done_stays_done,
+    remembering.initialized_again,
+    remembering.no_sandbox_for_nothing,
+    remembering.last_run_kept,
+    remembering.kept_when_not_stopped,
+    telling.failures_told,
+    telling.reboots_told_once,
+    telling.running_is_initialized,
+    telling.refused_when_full,
+    telling.quiet_when_still,
+    telling.mirrors_made_once,
     endings.nothing_left,
     endings.no_unexpected_error,
 )

@@ -26,8 +26,8 @@ class Excuse(Struct, frozen=True):
     """What is known, in a sentence."""
     holds: Callable[[World, Breach], bool]
     """Whether this breach in this world is that one."""
-    cured: bool = False
-    """Whether refkubelet does not do so: then it is not excused there."""
+    refkubelet: bool = False
+    """Whether refkubelet breaks the law so, too; others are kubelets' alone."""
 
 
 def _changed_before_a_start(world: World, breach: Breach) -> bool:
@@ -62,6 +62,21 @@ def _is_evented(world: World, breach: Breach) -> bool:
     return bool(gates.get("EventedPLEG"))
 
 
+def _lost_state(world: World, breach: Breach) -> bool:
+    """Whether a kubelet that listens to events meets a runtime that has forgotten its pods."""
+    return _is_evented(world, breach) and {"runtime": "lose_state"} in world.document["steps"]
+
+
+def _in_worlds_of(*kinds: str) -> Callable[[World, Breach], bool]:
+    """Whether these kinds of things are in the world."""
+    return lambda world, breach: all(kind in world.kinds for kind in kinds)
+
+
+def _says(text: str) -> Callable[[World, Breach], bool]:
+    """Whether the breach says so."""
+    return lambda world, breach: text in breach.what
+
+
 def _changed_at_the_end(words: Sequence[str]) -> bool:
     """Whether a manifest changes after the last thing that is done to the kubelet, which may be its
     end: it starts when all is calm."""
@@ -76,6 +91,7 @@ EXCUSES: Final = (
         "a static pod whose manifest was changed before a kubelet starts runs beside the old one, "
         "which only the runtime knows (kubernetes#112814, kubernetes#23186)",
         _changed_before_a_start,
+        refkubelet=True,
     ),
     Excuse(
         "116484",
@@ -83,20 +99,92 @@ EXCUSES: Final = (
         "a static pod that is refused, as while the node is shut down, is not tried again "
         "(kubernetes#116484)",
         _was_shut_down,
+        refkubelet=True,
     ),
     Excuse(
         "evented-old-sandbox",
         "one-sandbox",
         "with EventedPLEG a pod is started a second time when its old sandbox is collected",
         _is_evented,
-        cured=True,
     ),
     Excuse(
         "static-shown-ended",
         "told-as-it-is",
         "a static pod that was away for a second runs, and is shown as ended for ever",
         _came_back,
-        cured=True,
+    ),
+    *(
+        Excuse(
+            "evented-lost-state",
+            law,
+            "with EventedPLEG a pod that only events have told of stays as it was when the runtime "
+            "forgets it (docs/search.md)",
+            _lost_state,
+            refkubelet=True,
+        )
+        for law in ("wanted-pods-go-on", "told-as-it-is")
+    ),
+    *(
+        Excuse(name, "stopped-in-time", "a hook holds up the end of its pod", _in_worlds_of(kind))
+        for name, kind in (("116032", "hooks"), ("127339", "long hooks"))
+    ),
+    Excuse(
+        "125050",
+        "nothing-begun-at-the-end",
+        "a pod that was deleted while its image was pulled is started",
+        _in_worlds_of("pulled images"),
+    ),
+    *(
+        Excuse("136962", law, "a copy beside a manifest is read, too", _in_worlds_of("copies kept"))
+        for law in ("wanted-pods-go-on", "mirrors-agree", "one-static", "nothing-else-runs")
+    ),
+    Excuse(
+        "140309",
+        "init-in-order",
+        "what was created before a reboot counts as initialized",
+        _in_worlds_of("reboots", "init containers"),
+    ),
+    Excuse(
+        "141155",
+        "startup-first",
+        "what an earlier instance had reached counts for the next one",
+        _in_worlds_of("probes"),
+    ),
+    Excuse(
+        "29845",
+        "mirrors-agree",
+        "the mirror of a static pod that has finished is not made again",
+        _says("has no mirror"),
+    ),
+    Excuse(
+        "51142",
+        "done-stays-done",
+        "a container that the runtime has no record of is started, however it has ended",
+        _in_worlds_of("drops"),
+    ),
+    Excuse(
+        "91667",
+        "ends-shown",
+        "the end of a container is not shown while a sync of its pod is under way",
+        _says("still shown to run"),
+    ),
+    Excuse(
+        "evented-list-fails",
+        "ends-noticed",
+        "with EventedPLEG a list that failed is done again after 300 s only",
+        _is_evented,
+    ),
+    Excuse(
+        "lost-exit",
+        "ends-stay",
+        "an instance that never ran hides the one before it",
+        _says("is told no more"),
+    ),
+    Excuse(
+        "never-ran",
+        "last-run-kept",
+        "an instance that never ran takes the place of the one before it",
+        _says("is removed"),
     ),
 )
 """All of them, in the order in which they are asked."""
@@ -108,7 +196,7 @@ def excuse_of(
     """The first excuse for that breach on that kubelet; None: there is none. `kubelet`: as
     `--kubelet` has it."""
     for excuse in excuses:
-        if excuse.cured and kubelet.startswith(IN_PROCESS):
+        if not excuse.refkubelet and kubelet.startswith(IN_PROCESS):
             continue
         if excuse.law == breach.law and excuse.holds(world, breach):
             return excuse

@@ -88,12 +88,37 @@ def test_a_pod_may_wait_in_back_off_for_init_containers_and_for_objects_that_are
     backs_off = pod("a", {"waiting": {"reason": "CrashLoopBackOff"}})
     behind = pod("b", {"waiting": {"reason": "PodInitializing"}}, "Pending")
     behind["spec"]["initContainers"] = [{"name": "first"}]
+    behind["status"]["initContainerStatuses"] = [{"name": "first", "state": RUNNING}]
     without = pod("c", WAITS, "Pending")
     without["spec"]["volumes"] = [{"name": "v", "configMap": {"name": "late"}}]
     pods = {"a": backs_off, "b": behind, "c": without}
     assert not broken(calm.wanted_pods_go_on, There(at_api=pods))
     there = There(at_api=pods, configmaps=frozenset({"late"}))
     assert len(broken(calm.wanted_pods_go_on, there)) == 1
+
+
+def with_init(state: dict[str, Any], **status: Any) -> Any:
+    web = pod("web", RUNNING)
+    web["spec"]["initContainers"] = [{"name": "side", "restartPolicy": "Always"}]
+    web["status"]["initContainerStatuses"] = [{"name": "side", "state": state, **status}]
+    return web
+
+
+def test_an_init_container_that_does_not_go_on() -> None:
+    waits = with_init({"waiting": {"reason": "PodInitializing"}})
+    early = {"running": {"startedAt": "1970-01-01T00:00:01Z"}}
+    for web, says in ((waits, "side waits"), (with_init(early, started=False), "not started")):
+        for there in (There(at_api={"web": web}), There(listed={"web": web})):
+            (told,) = broken(calm.wanted_pods_go_on, there)
+            assert says in told
+    well = There(at_api={"web": with_init(early, started=True)})
+    assert not broken(calm.wanted_pods_go_on, well)
+
+
+def test_of_a_container_one_instance_runs() -> None:
+    one, other = container("web"), container("web", created=2)
+    assert broken(calm.one_of_each, There(containers=[one, other]))
+    assert not broken(calm.one_of_each, There(containers=[one, container("web", EXITED)]))
 
 
 def test_a_container_of_a_pod_that_is_over_or_gone_must_not_run() -> None:

@@ -1,5 +1,5 @@
-"""Laws about what pods have alone, about haste and about quiet: a wrong history breaks each, and
-the right one beside it does not."""
+"""Laws about what pods have alone: a wrong history breaks each, and the right one beside it does
+not."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from kubecri.v1 import api_pb2 as cri
 
-from kubelet_conformance.laws import alone, calls, calm
+from kubelet_conformance.laws import alone, calls
 from kubelet_conformance.laws.alone import exclusive_cpus
-from kubelet_conformance.laws.history import History, Planned, Shown, There
+from kubelet_conformance.laws.history import History, Planned
 from kubelet_conformance.laws.law import Law, Seen
 
 ALONE = {"limits": {"cpu": "2", "memory": "1Gi"}}
@@ -139,38 +139,6 @@ def test_ranges_of_user_ids_do_not_overlap() -> None:
     ]
     assert broken(law, [apart[0], stopped("a", 2), twice[2]]) == []
     assert broken(law, [apart[0], sandbox("a", 3, (65536, 65536))]) == []  # the same pod
-
-
-def test_no_more_than_some_sandboxes_in_two_seconds() -> None:
-    asked = [call("RunPodSandbox", n * 0.3, None, pod="web", uid="u") for n in range(7)]
-    assert broken(calls.no_haste, asked) == ["more than 6 sandboxes of web in 2 s at 1.800 s"]
-    assert broken(calls.no_haste, asked[:6]) == []
-    slower = [call("RunPodSandbox", n * 0.4, None, pod="web", uid="u") for n in range(7)]
-    assert broken(calls.no_haste, slower) == []
-    others = [call("RunPodSandbox", n * 0.3, None, pod="web", uid=f"u{n % 2}") for n in range(9)]
-    assert broken(calls.no_haste, others) == []
-
-
-def asked_about(pod: str, *times_s: float) -> list[Any]:
-    path = f"/api/v1/namespaces/default/pods/{pod}"
-    return [SimpleNamespace(path=path, started_s=at_s) for at_s in times_s]
-
-
-def test_of_pods_that_do_not_change_the_server_is_asked_next_to_nothing() -> None:
-    facts = {"there": There(), "planned": [Planned(0.0, "calm")]}
-    many = asked_about("web", 310, 320, 330)
-    law = calm.quiet_while_calm
-    assert broken(law, [], requests=many, **facts) == ["3 requests about web in the last 300 s"]
-    assert broken(law, [], requests=many[:2], **facts) == []
-    assert broken(law, [], requests=many, planned=facts["planned"]) == []  # nobody looked
-    early = asked_about("web", 100, 200, 299, 310)
-    assert broken(law, [], requests=early, **facts) == []
-    again = [call("StartContainer", 400, None, pod="web")]
-    assert broken(law, again, requests=many, **facts) == []
-    shown = [Shown(400.0, "web", "u", {})]
-    assert broken(law, [], requests=many, shown=shown, **facts) == []
-    late = {"there": There(), "planned": [Planned(300.0, "calm")]}
-    assert broken(law, [], requests=many, **late) == []  # what was put off is still made up for
 
 
 def test_a_sync_goes_on_in_a_sandbox_that_somebody_else_has_stopped() -> None:

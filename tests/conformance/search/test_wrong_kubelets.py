@@ -22,14 +22,14 @@ async def nothing(*_: Any) -> None:
     ("owner", "step", "instead", "seed", "law"),
     [
         # mirrors without a static pod stay
-        (Housekeeping, "_delete_orphan_mirrors", nothing, 22, "mirrors-agree"),
+        (Housekeeping, "_delete_orphan_mirrors", nothing, 19, "mirrors-agree"),
         # a sync that failed is not tried again
-        (PodWorkers, "_requeue", lambda *_: None, 60, "wanted-pods-go-on"),
+        (PodWorkers, "_requeue", lambda *_: None, 34, "wanted-pods-go-on"),
         # a phase is as it is computed, also after the end
         (generate, "settled_phase", lambda computed, *_: computed, 9, "phases-go-on"),
         (generate, "settled_phase", lambda computed, *_: computed, 9, "nothing-after-its-end"),
         # a pod that has ended is not told so
-        (StatusManager, "terminate_pod", lambda *_: None, 3, "nothing-left"),
+        (StatusManager, "terminate_pod", lambda *_: None, 20, "nothing-left"),
     ],
 )
 def test_a_seed_finds_it(

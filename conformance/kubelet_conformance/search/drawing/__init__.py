@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from random import Random  # noqa: TID251 (for its type)
 from typing import Any, Final
 
 from kubelet_conformance.search.drawing.kinds import BOUNDS, ONLY_API, ONLY_STATIC, Size, kinds_of
-from kubelet_conformance.search.drawing.pods import draw_pod
+from kubelet_conformance.search.drawing.pods import PULLED, draw_pod
 from kubelet_conformance.search.drawing.steps import DRAWS, At, Cast, Step, draw_steps, settings
 from kubelet_conformance.search.drawing.world import World
 from simclock import Rng
@@ -25,7 +26,7 @@ def world_of(seed: int, size: Size = "small", weights: Mapping[str, float] = NON
     keys = [f"p{number}" for number in range(dice.randint(*bounds.pods))]
     static = [key for key in keys if _is_static(dice.random(), kinds)]
     pods = {key: draw_pod(dice, kinds, static=key in static) for key in keys}
-    cast = Cast(pods, static)
+    cast = Cast(pods, static, "pulled images" in kinds)
     made = [(dice.choice((0.0, 0.0, 0.0, 2.0, 15.0)), _make(cast, key)) for key in keys]
     count = dice.randint(*bounds.steps)
     if "late objects" not in kinds:
@@ -41,6 +42,7 @@ def world_of(seed: int, size: Size = "small", weights: Mapping[str, float] = NON
         "needs": list(_needs(kinds)),
         "kubelet": _configuration(kinds),
         "node": {},
+        **_script(dice, kinds),
         "pods": pods,
         "steps": list(_with_time(sorted([*made, *happens], key=lambda at: at[0]))),
         "calm": CALM_S,
@@ -73,10 +75,6 @@ def _needs(kinds: Sequence[str]) -> list[str]:
         needs.append("shutdown")
     if "resizes" in kinds:
         needs.append("cgroups")
-    if "own users" in kinds:
-        needs.append("user_namespaces")
-    if "exclusive CPUs" in kinds:
-        needs.append("node_resources")
     return needs
 
 
@@ -84,13 +82,19 @@ def _configuration(kinds: Sequence[str]) -> dict[str, Any]:
     config: dict[str, Any] = {"evictionPressureTransitionPeriod": "30s"}
     if "evented" in kinds:
         config["featureGates"] = {"EventedPLEG": True}
-    if "exclusive CPUs" in kinds:
-        config |= {"cpuManagerPolicy": "static", "systemReserved": {"cpu": "500m"}}
     if "few pods" in kinds:
         config["maxPods"] = 2
     if "shutdowns" in kinds:
         config |= {"shutdownGracePeriod": "20s", "shutdownGracePeriodCriticalPods": "5s"}
     return config
+
+
+def _script(dice: Random, kinds: Sequence[str]) -> dict[str, Any]:
+    """What the runtime is told: of images that have to be pulled, how long that takes."""
+    if "pulled images" not in kinds:
+        return {}
+    pull_s = dice.choice((0.5, 8.0, 25.0))
+    return {"script": {"registry": {PULLED: {"pull_s": pull_s}}}}
 
 
 def _with_time(steps: Sequence[At]) -> list[Step]:

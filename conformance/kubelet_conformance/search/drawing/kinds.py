@@ -23,8 +23,12 @@ OF_PODS: Final = {
     "deadlines": 0.15,
     "volumes": 0.25,
     "amounts": 0.3,
-    "own users": 0.08,
-    "exclusive CPUs": 0.08,
+    "large amounts": 0.1,
+    "long hooks": 0.12,
+    "long starts": 0.12,
+    "never well": 0.12,
+    "pulled images": 0.12,
+    "strangers": 0.08,
 }
 """What pods may have -> how many of the worlds have such pods."""
 OF_STEPS: Final = {
@@ -36,9 +40,12 @@ OF_STEPS: Final = {
     "vanishing": 0.1,
     "files moved": 0.2,
     "files twice": 0.1,
+    "copies kept": 0.08,
+    "secrets": 0.06,
     "ephemeral": 0.1,
     "resizes": 0.1,
     "late objects": 0.3,
+    "deleted again": 0.15,
     # what happens to containers
     "exits": 0.3,
     "kills": 0.25,
@@ -60,7 +67,6 @@ OF_STEPS: Final = {
     "server slow": 0.2,
     "kubelet killed": 0.4,
     "kubelet restarted": 0.2,
-    "other settings": 0.1,
     "reboots": 0.1,
     "pressure": 0.15,
     "shutdowns": 0.08,
@@ -69,10 +75,23 @@ OF_STEPS: Final = {
 OF_NODE: Final = {"evented": 0.3, "few pods": 0.1}
 KINDS: Final = {**SOURCES, **OF_PODS, **OF_STEPS, **OF_NODE}
 ONLY_API: Final = frozenset(
-    {"forced deletions", "vanishing", "ephemeral", "resizes", "late objects", "deadlines"}
+    {
+        *("forced deletions", "vanishing", "ephemeral", "resizes", "late objects", "deadlines"),
+        *("deleted again", "strangers"),
+    }
 )
-ONLY_STATIC: Final = frozenset({"files moved", "files twice"})
+ONLY_STATIC: Final = frozenset({"files moved", "files twice", "copies kept", "secrets"})
 """Kinds that are about pods of the API server alone, and about static ones alone."""
+
+
+WANT: Final = {
+    "resizes": "amounts",
+    "large amounts": "amounts",
+    "long hooks": "hooks",
+    "long starts": "probes",
+    "never well": "probes",
+}
+"""Kinds that are nothing without another one."""
 
 
 class Bounds(Struct, frozen=True):
@@ -104,6 +123,7 @@ def kinds_of(dice: Random, weights: Mapping[str, float]) -> tuple[str, ...]:
         drawn -= ONLY_STATIC
     if not drawn & OF_STEPS.keys():
         drawn.add("kubelet killed")
-    if "resizes" in drawn:
-        drawn.add("amounts")
+    for kind, wants in WANT.items():
+        if kind in drawn:
+            drawn.add(wants)
     return tuple(kind for kind in KINDS if kind in drawn)

@@ -9,20 +9,32 @@ from typing import Any, Final
 POLICIES: Final = ("Always", "OnFailure", "Never")
 TIMES_S: Final = (0.0, 0.5, 2.0, 3.0, 8.0, 30.0)
 GRACES_S: Final = (0, 1, 2, 5, 30)
-CHECK: Final = {"exec": {"command": ["check"]}}
+COMMANDS: Final = {"readinessProbe": "ready", "livenessProbe": "alive", "startupProbe": "begun"}
+HOOKS: Final = {"postStart": "greet", "preStop": "goodbye"}
+"""What probes and hooks execute, each its own: laws tell them by that."""
+LONG_GRACES_S: Final = (60, 600)
+LONG_HOOKS_S: Final = (40.0, 300.0)
+PULLED: Final = "images.example/app:1"
+"""An image that no node has."""
 OBJECT: Final = "settings"
 """The ConfigMap that pods have as a volume."""
 
 
 def draw_pod(dice: Random, kinds: Collection[str], *, static: bool) -> dict[str, Any]:
     """One pod, of these kinds."""
+    if static:  # its removal, with its own grace period, must not take long
+        kinds = [kind for kind in kinds if kind != "long hooks"]
     has_jobs = "jobs" in kinds and dice.random() < 0.6
     policy = dice.choice(POLICIES) if has_jobs or dice.random() < 0.2 else "Always"
     does: dict[str, Any] = {}
     spec: dict[str, Any] = {
         "restartPolicy": policy,
-        "terminationGracePeriodSeconds": dice.choice(GRACES_S),
+        "terminationGracePeriodSeconds": dice.choice(
+            (*GRACES_S, *LONG_GRACES_S) if "long hooks" in kinds else GRACES_S
+        ),
     }
+    if "strangers" in kinds and not static and dice.random() < 0.4:
+        spec["nodeSelector"] = {"no-node-has": "this-label"}
     names = ["main", "second", "third"][: dice.choice((1, 1, 1, 2, 3))]
     spec["containers"] = [_container(dice, kinds, name) for name in names]
     for name in names:
@@ -34,21 +46,19 @@ def draw_pod(dice: Random, kinds: Collection[str], *, static: bool) -> dict[str,
         spec["activeDeadlineSeconds"] = dice.choice((1, 5, 20, 60))
     if "volumes" in kinds and dice.random() < 0.6:
         _add_volume(dice, spec, static=static)
-    if "own users" in kinds and dice.random() < 0.6:
-        spec["hostUsers"] = False
-    if "exclusive CPUs" in kinds and dice.random() < 0.7:
-        _ask_for_cpus(dice, spec)
-    _answer_commands(dice, spec, does)
+    _answer_commands(dice, kinds, spec, does)
     return {"spec": spec, "does": does}
 
 
 def _container(dice: Random, kinds: Collection[str], name: str) -> dict[str, Any]:
     made: dict[str, Any] = {"name": name}
+    if "pulled images" in kinds and dice.random() < 0.3:
+        made["image"] = PULLED
     if "probes" in kinds and dice.random() < 0.5:
         for probe in ("readinessProbe", "livenessProbe", "startupProbe"):
             if dice.random() < 0.5:
                 made[probe] = {
-                    **CHECK,
+                    "exec": {"command": [COMMANDS[probe]]},
                     "periodSeconds": dice.choice((1, 2, 5)),
                     "failureThreshold": dice.choice((1, 3)),
                 }
@@ -56,11 +66,12 @@ def _container(dice: Random, kinds: Collection[str], name: str) -> dict[str, Any
         hooks = {}
         for hook in ("postStart", "preStop"):
             if dice.random() < 0.6:
-                hooks[hook] = {"exec": {"command": ["hook"]}}
+                hooks[hook] = {"exec": {"command": [HOOKS[hook]]}}
         if hooks:
             made["lifecycle"] = hooks
     if "amounts" in kinds and dice.random() < 0.7:
-        amounts = {"cpu": dice.choice(("10m", "100m", "1")), "memory": "64Mi"}
+        large = ("2", "3") if "large amounts" in kinds else ()
+        amounts = {"cpu": dice.choice(("10m", "100m", "1", *large)), "memory": "64Mi"}
         made["resources"] = {"requests": amounts}
         if dice.random() < 0.5:
             made["resources"]["limits"] = amounts
@@ -107,23 +118,30 @@ def _add_volume(dice: Random, spec: dict[str, Any], *, static: bool) -> None:
     spec["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
 
 
-def _ask_for_cpus(dice: Random, spec: dict[str, Any]) -> None:
-    """Let all containers have whole CPUs, so that they get them alone."""
-    for one in (*spec["containers"], *spec.get("initContainers", ())):
-        amounts = {"cpu": dice.choice(("1", "1", "2")), "memory": "64Mi"}
-        one["resources"] = {"requests": amounts, "limits": amounts}
-
-
-def _answer_commands(dice: Random, spec: dict[str, Any], does: dict[str, Any]) -> None:
-    """Let every run answer the commands of its probes and hooks: probes fail now and then."""
+def _answer_commands(
+    dice: Random, kinds: Collection[str], spec: dict[str, Any], does: dict[str, Any]
+) -> None:
+    """Let every run answer the commands of its probes and hooks: probes fail now and then, hooks
+    take their time."""
     for one in (*spec["containers"], *spec.get("initContainers", ())):
         commands = []
-        if any(probe in one for probe in ("readinessProbe", "livenessProbe", "startupProbe")):
-            codes = [dice.choice((0, 0, 0, 1)) for _ in range(dice.randint(0, 5))]
-            answers = [{"exit_code": code} for code in (*codes, 0)]
-            commands.append({"command": "check", "answers": answers})
-        if "lifecycle" in one:
-            answer = {"exit_code": 0, "delay_s": dice.choice((0.0, 0.7, 3.0))}
-            commands.append({"command": "hook", "answers": [answer]})
+        for probe, command in COMMANDS.items():
+            if probe in one:
+                codes = _codes(dice, kinds, probe)
+                answers = [{"exit_code": code} for code in codes]
+                commands.append({"command": command, "answers": answers})
+        for hook in one.get("lifecycle") or ():
+            times_s = (0.0, 0.7, 3.0, *(LONG_HOOKS_S if "long hooks" in kinds else ()))
+            answer = {"exit_code": 0, "delay_s": dice.choice(times_s)}
+            commands.append({"command": HOOKS[hook], "answers": [answer]})
         for run in does[one["name"]] if commands else ():
             run["replies"] = commands if len(commands) > 1 else commands[0]
+
+
+def _codes(dice: Random, kinds: Collection[str], probe: str) -> list[int]:
+    """The exit codes of a probe's command, one after the other; the last one stays."""
+    codes = [dice.choice((0, 0, 0, 1)) for _ in range(dice.randint(0, 5))]
+    if probe == "startupProbe" and "long starts" in kinds:
+        codes = [1] * dice.randint(0, 8)
+    never = "never well" in kinds and dice.random() < 0.4
+    return [1] if never else [*codes, 0]

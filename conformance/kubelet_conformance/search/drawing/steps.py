@@ -9,14 +9,14 @@ from typing import Any, Final
 from msgspec import Struct
 
 from kubelet_conformance.search.drawing.faults import CALL_FAULTS, SERVER_FAULTS
-from kubelet_conformance.search.drawing.pods import OBJECT
+from kubelet_conformance.search.drawing.pods import OBJECT, PULLED
 
 Step = dict[str, Any]
 At = tuple[float, Step]
 """A step, and so many seconds after the begin of what it belongs to."""
 GAPS_S: Final = (0.0, 0.05, 0.4, 1.0, 2.5, 7.0, 20.0)
 """Between the begins of two things; longer ones are drawn beside them."""
-LASTS_S: Final = (0.0, 0.3, 1.5, 4.0, 12.0, 45.0)
+LASTS_S: Final = (0.0, 0.3, 1.5, 4.0, 12.0, 45.0, 130.0)
 """How long something is down, or disturbed."""
 
 
@@ -25,6 +25,8 @@ class Cast(Struct, frozen=True):
 
     pods: Mapping[str, Mapping[str, Any]]
     static: Collection[str]
+    pulls: bool = False
+    """Whether images have to be pulled."""
 
     @property
     def keys(self) -> Sequence[str]:
@@ -40,6 +42,14 @@ class Cast(Struct, frozen=True):
         return str(dice.choice([*spec["containers"], *spec.get("initContainers", ())])["name"])
 
 
+SECRET: Final = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: pull}
+spec:
+  imagePullSecrets: [{name: registry}]
+  containers: [{name: main, image: "localhost/busybox:1", imagePullPolicy: IfNotPresent}]
+"""
 Draw = Callable[[Random, Cast], list[At]]
 
 
@@ -50,6 +60,8 @@ def _edit(dice: Random, cast: Cast) -> list[At]:
         {"metadata": {"labels": {"edited": str(dice.randint(1, 9))}}},
         {"spec": {"containers": [{"name": name, "image": "localhost/busybox:2"}]}},
     ]
+    if cast.pulls and dice.random() < 0.5:
+        changes = [{"spec": {"containers": [{"name": name, "image": PULLED}]}}]
     if key in cast.static:
         changes.append({"spec": {"terminationGracePeriodSeconds": dice.choice((1, 3, 4))}})
     return [(0.0, {"edit": {"pod": key, "set": dice.choice(changes)}})]
@@ -92,6 +104,27 @@ def _twice(dice: Random, cast: Cast) -> list[At]:
     file = f"{key}-twice.yaml"
     write = {"write_file": {"file": file, "pod": key}}
     return [(0.0, write), (dice.choice(LASTS_S), {"remove_file": file})]
+
+
+def _copy(dice: Random, cast: Cast) -> list[At]:
+    """The writer of a manifest keeps a copy beside it, and changes it."""
+    key = dice.choice(sorted(cast.static))
+    edited = {"edit": {"pod": key, "set": {"metadata": {"labels": {"copied": "yes"}}}}}
+    copy = {"write_file": {"file": f"{key}.yaml.bak", "pod": key}}
+    return [(0.0, copy), (dice.choice(LASTS_S), edited)]
+
+
+def _secret(dice: Random, cast: Cast) -> list[At]:
+    """A manifest that names a Secret, which is none of a static pod."""
+    file = f"s{dice.randint(1, 9)}.yaml"
+    return [(0.0, {"write_file": {"file": file, "text": SECRET}})]
+
+
+def _deleted_again(dice: Random, cast: Cast) -> list[At]:
+    """A pod is deleted, and once more with a shorter grace period."""
+    key = dice.choice(cast.of_api)
+    again = {"delete": {"pod": key, "grace": dice.choice((1, 2, 5))}}
+    return [(0.0, {"delete": key}), (dice.choice(LASTS_S), again)]
 
 
 def _ephemeral(dice: Random, cast: Cast) -> list[At]:
@@ -161,14 +194,6 @@ def _restart(dice: Random, cast: Cast) -> list[At]:
     return [(0.0, {"kubelet": "stop"}), (dice.choice(LASTS_S), {"kubelet": "start"})]
 
 
-def _other_settings(dice: Random, cast: Cast) -> list[At]:
-    """The kubelet starts again with another configuration."""
-    changed = dice.choice(
-        ({"maxPods": 2}, {"maxPods": 110}, {"podPidsLimit": 1000}, {"syncFrequency": "10s"})
-    )
-    return [(0.0, {"kubelet": {"do": "restart", "set": changed}})]
-
-
 def _pressure(dice: Random, cast: Cast) -> list[At]:
     left = dice.choice(({"memory": "50Mi"}, {"disk": "1Gi"}, {"inodes": 1000}, {"pids": 10}))
     plenty = {"memory": "8Gi", "disk": "100Gi", "inodes": 6_553_600, "pids": 32_768}
@@ -184,6 +209,9 @@ DRAWS: Final[Mapping[str, Draw]] = {
     "vanishing": _vanish,
     "files moved": _move,
     "files twice": _twice,
+    "copies kept": _copy,
+    "secrets": _secret,
+    "deleted again": _deleted_again,
     "ephemeral": _ephemeral,
     "resizes": _resize,
     "late objects": _object,
@@ -198,7 +226,6 @@ DRAWS: Final[Mapping[str, Draw]] = {
     "server away": _between({"api": "down"}, {"api": "up"}),
     "kubelet killed": _between({"kubelet": "kill"}, {"kubelet": "start"}),
     "kubelet restarted": _restart,
-    "other settings": _other_settings,
     "reboots": lambda dice, cast: [(0.0, {"reboot": True})],
     "pressure": _pressure,
     "shutdowns": _between({"shutdown": "announce"}, {"shutdown": "call_off"}),
@@ -207,10 +234,7 @@ DRAWS: Final[Mapping[str, Draw]] = {
 }
 """What happens -> how it is drawn."""
 EXCLUSIVE: Final = frozenset(
-    {
-        *("kubelet killed", "kubelet restarted", "other settings"),
-        *("reboots", "runtime crashes", "lost state"),
-    }
+    {"kubelet killed", "kubelet restarted", "reboots", "runtime crashes", "lost state"}
 )
 """Kinds of which two do not go on at the same time: what is down cannot be taken down, and a
 kubelet does not start without its runtime."""

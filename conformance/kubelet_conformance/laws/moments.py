@@ -1,0 +1,163 @@
+"""What laws about moments work out of a history: since when a pod is to end, whether a kubelet runs
+and nobody disturbs it meanwhile. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
+from math import inf
+from typing import Any, Final
+
+from msgspec import Struct
+
+from kubelet_conformance.laws.history import History
+from kubelet_conformance.laws.law import Check, Law, Seen, law
+
+FILES: Final = ("file", "http")
+SOURCE: Final = "kubernetes.io/config.source"
+ENDED: Final = ("Succeeded", "Failed")
+OK: Final = 200
+AROUND_S: Final = 2.0
+"""A disturbance counts so long before and after."""
+
+
+class Deletion(Struct, frozen=True):
+    """A user's request to delete a pod."""
+
+    uid: str
+    pod: str
+    at_s: float
+    grace_s: float
+
+
+def law_of_worlds(*rules: str) -> Callable[[Check], Law]:
+    """As `law`, for what is asked of worlds of search alone (`Scenario.calm`): cases do things to
+    their nodes of which such a law knows nothing."""
+
+    def make(check: Check) -> Law:
+        @wraps(check)
+        def in_worlds(seen: Seen) -> Iterator[str]:
+            if seen.history.did("calm"):
+                yield from check(seen)
+
+        return law(*rules)(in_worlds)
+
+    return make
+
+
+def is_of_api(history: History, uid: str) -> bool:
+    """Whether the pod is one of the API server, as far as is known."""
+    given = history.pods.get(uid)
+    notes = given[0]["metadata"].get("annotations") or {} if given else {}
+    return bool(given) and notes.get(SOURCE) not in FILES
+
+
+def spec_of(history: History, uid: str) -> Mapping[str, Any]:
+    """The spec of a pod, as it was given first; {}: it was never shown."""
+    given = history.pods.get(uid)
+    return given[0]["spec"] if given else {}
+
+
+def was_edited(history: History, uid: str) -> bool:
+    """Whether somebody has changed the spec of a pod since it was given first; its deletion and its
+    labels do not count."""
+    specs = [each["spec"] for each in history.pods.get(uid) or ()]
+    return any(spec != specs[0] for spec in specs)
+
+
+def containers_of(spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Its regular containers and its init containers."""
+    return [*spec.get("containers", ()), *(spec.get("initContainers") or ())]
+
+
+def sidecars_of(spec: Mapping[str, Any]) -> Sequence[str]:
+    """The names of its sidecars, in order."""
+    first = spec.get("initContainers") or ()
+    return [each["name"] for each in first if each.get("restartPolicy") == "Always"]
+
+
+def deletions(history: History) -> Mapping[str, Sequence[Deletion]]:
+    """UID -> the deletions of the pod by users, in order: of pods of the API server that the
+    kubelet has shown before."""
+    found: dict[str, list[Deletion]] = {}
+    for one in history.by_users:
+        if one.method != "DELETE" or "/pods/" not in one.path or one.status != OK:
+            continue
+        name = one.path.rpartition("/")[2]
+        uid = _shown_as(history, name, one.started_s)
+        if not uid or not is_of_api(history, uid) or one.started_s >= history.end_s:
+            continue
+        asked = (one.body or {}).get("gracePeriodSeconds") if isinstance(one.body, dict) else None
+        own = spec_of(history, uid).get("terminationGracePeriodSeconds")
+        grace_s = float(asked if asked is not None else own if own is not None else 30)
+        found.setdefault(uid, []).append(Deletion(uid, name, one.started_s, grace_s))
+    return found
+
+
+def _shown_as(history: History, name: str, at_s: float) -> str:
+    """The UID of the pod that was shown last by that name; "": none was."""
+    uid = ""
+    for one in history.shown:
+        if one.at_s > at_s:
+            break
+        if one.pod == name:
+            uid = one.uid
+    return uid
+
+
+def kubelet_runs(history: History, begin_s: float, end_s: float) -> bool:
+    """Whether one kubelet runs all this time."""
+    runs = True
+    for each in history.planned:
+        if each.kind not in ("stop", "kill", "start"):
+            continue
+        if begin_s <= each.at_s <= end_s:
+            return False
+        if each.at_s < begin_s:
+            runs = each.kind == "start"
+    return runs
+
+
+def server_is_well(history: History, begin_s: float, end_s: float) -> bool:
+    """Whether nobody disturbs requests in this time. When a disturbance ends is not told, but that
+    all have when it is calm."""
+    calm_s = calm_since(history)
+    for each in history.planned:
+        if each.kind == "server" and each.at_s <= end_s and begin_s < calm_s + AROUND_S:
+            return False
+    return True
+
+
+def calm_since(history: History) -> float:
+    """Since when nothing is done to the node any more; inf: it has not come so far."""
+    return next((each.at_s for each in history.planned if each.kind == "calm"), inf)
+
+
+def runtime_is_well(history: History, begin_s: float, end_s: float, uid: str = "") -> bool:
+    """Whether nobody disturbs a call in this time, and nothing happens in the runtime behind the
+    kubelet. `uid`: only calls of this pod count, and those of no pod."""
+    for each in history.planned:
+        outside = each.kind in ("outside", "stopped")
+        if outside and begin_s - AROUND_S <= each.at_s <= end_s:
+            return False
+    for call in history.calls:
+        mine = not uid or call.uid in ("", uid)
+        if not mine or not (call.disturbed or _is_unavailable(call)):
+            continue
+        over_s = inf if call.ended_s is None else call.ended_s
+        if call.started_s <= end_s and over_s >= begin_s - AROUND_S:
+            return False
+    return True
+
+
+def _is_unavailable(call: Any) -> bool:
+    return call.error is not None and call.error[0] in ("UNAVAILABLE", "DEADLINE_EXCEEDED")
+
+
+def shown_over_s(history: History) -> Mapping[str, float]:
+    """UID -> when the pod was first shown as over."""
+    over: dict[str, float] = {}
+    for one in history.shown:
+        if one.status.get("phase") in ENDED:
+            over.setdefault(one.uid, one.at_s)
+    return over

@@ -16,6 +16,10 @@ AWAY_S: Final = 15.0
 OUTSIDE_S: Final = 1.5
 """So long a kubelet may go on with a sandbox that somebody else has stopped, although an answer has
 said so: it looks at that when it lists sandboxes again."""
+STARTING: Final = (
+    *("RunPodSandbox", "ImageStatus", "PullImage", "CreateContainer", "StartContainer"),
+)
+"""The calls with which a sync starts a pod, one after the other."""
 NAME_TAKEN: Final = "failed to reserve "
 """So containerd begins when a sandbox or container is to have a name that another one has; with the
 code UNKNOWN."""
@@ -78,9 +82,22 @@ def nothing_in_what_is_over(seen: Seen) -> Iterator[str]:
         elif call.method == "CreateContainer":
             box = lives.sandboxes.get(call.request.pod_sandbox_id)
             slack_s = OUTSIDE_S if seen.history.did("outside", "stopped") else 0.0
-            if box is not None and box.over_s is not None and box.over_s < call.started_s - slack_s:
+            if box is None or box.over_s is None or _was_held_up(seen, box.over_s):
+                continue
+            if box.over_s < call.started_s - slack_s:
                 at = seen.history.since(call.started_s)
                 yield f"{call.pod}/{call.container} is made at {at} in a stopped sandbox"
+
+
+def _was_held_up(seen: Seen, over_s: float) -> bool:
+    """Whether somebody else has stopped a sandbox while a fault held up a call with which a pod is
+    started: that sync goes on with what it knew at its begin."""
+    return seen.history.did("outside", "stopped") and any(
+        call.disturbed
+        and call.method in STARTING
+        and call.started_s <= over_s <= (over_s if call.ended_s is None else call.ended_s)
+        for call in seen.history.calls
+    )
 
 
 def _others_stop(lives: Lives, one: Container, call: Any) -> bool:

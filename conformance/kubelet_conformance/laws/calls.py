@@ -16,8 +16,10 @@ AWAY_S: Final = 15.0
 OUTSIDE_S: Final = 1.5
 """So long a kubelet may go on with a sandbox that somebody else has stopped, although an answer has
 said so: it looks at that when it lists sandboxes again."""
-AT_ONCE_S: Final = 0.2
-OF_SYNCS: Final = ("RunPodSandbox", "ImageStatus", "PullImage", "CreateContainer", "StartContainer")
+STARTING: Final = (
+    *("RunPodSandbox", "ImageStatus", "PullImage", "CreateContainer", "StartContainer"),
+)
+"""The calls with which a sync starts a pod, one after the other."""
 NAME_TAKEN: Final = "failed to reserve "
 """So containerd begins when a sandbox or container is to have a name that another one has; with the
 code UNKNOWN."""
@@ -64,9 +66,7 @@ def nothing_in_what_is_over(seen: Seen) -> Iterator[str]:
     sandbox that was stopped. (A sync goes on that began before somebody else stopped it.)"""
     lives = seen.lives
     failed_s: dict[str, float] = {}
-    syncs = _Syncs()
     for call in seen.history.calls:
-        began_s = syncs.began_s(call)
         if call.method == "ExecSync":
             one = lives.containers.get(call.request.container_id)
             again = failed_s.get(call.request.container_id) == call.started_s
@@ -81,31 +81,23 @@ def nothing_in_what_is_over(seen: Seen) -> Iterator[str]:
                 yield f"a command runs in {one.pod}/{one.name} at {at}, which had ended"
         elif call.method == "CreateContainer":
             box = lives.sandboxes.get(call.request.pod_sandbox_id)
-            slack_s = 0.0
-            if seen.history.did("outside", "stopped"):
-                slack_s = OUTSIDE_S + call.started_s - began_s
-            if box is not None and box.over_s is not None and box.over_s < call.started_s - slack_s:
+            slack_s = OUTSIDE_S if seen.history.did("outside", "stopped") else 0.0
+            if box is None or box.over_s is None or _was_held_up(seen, box.over_s):
+                continue
+            if box.over_s < call.started_s - slack_s:
                 at = seen.history.since(call.started_s)
                 yield f"{call.pod}/{call.container} is made at {at} in a stopped sandbox"
 
 
-class _Syncs:
-    """When the row of calls about a pod began to which a call belongs: each follows the one before
-    at once, as those of one sync do."""
-
-    def __init__(self) -> None:
-        self._rows: dict[str, tuple[float, float]] = {}  # UID -> when a row began, when it ended
-
-    def began_s(self, call: Any) -> float:
-        """Take the next call; returns when its row began."""
-        if not call.uid or call.method not in OF_SYNCS:
-            return float(call.started_s)
-        began_s, ended_s = self._rows.get(call.uid, (call.started_s, call.started_s))
-        if call.started_s - ended_s > AT_ONCE_S:
-            began_s = call.started_s
-        if call.ended_s is not None:
-            self._rows[call.uid] = began_s, call.ended_s
-        return float(began_s)
+def _was_held_up(seen: Seen, over_s: float) -> bool:
+    """Whether somebody else has stopped a sandbox while a fault held up a call with which a pod is
+    started: that sync goes on with what it knew at its begin."""
+    return seen.history.did("outside", "stopped") and any(
+        call.disturbed
+        and call.method in STARTING
+        and call.started_s <= over_s <= (over_s if call.ended_s is None else call.ended_s)
+        for call in seen.history.calls
+    )
 
 
 def _others_stop(lives: Lives, one: Container, call: Any) -> bool:

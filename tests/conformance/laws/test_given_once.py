@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from kubecri.v1 import api_pb2 as cri
 
-from kubelet_conformance.laws import alone, calls
+from kubelet_conformance.laws import alone
 from kubelet_conformance.laws.alone import exclusive_cpus
-from kubelet_conformance.laws.history import History, Planned
+from kubelet_conformance.laws.history import History
 from kubelet_conformance.laws.law import Law, Seen
 
 ALONE = {"limits": {"cpu": "2", "memory": "1Gi"}}
@@ -139,21 +139,3 @@ def test_ranges_of_user_ids_do_not_overlap() -> None:
     ]
     assert broken(law, [apart[0], stopped("a", 2), twice[2]]) == []
     assert broken(law, [apart[0], sandbox("a", 3, (65536, 65536))]) == []  # the same pod
-
-
-def test_a_sync_goes_on_in_a_sandbox_that_somebody_else_has_stopped() -> None:
-    status = cri.PodSandboxStatus(state=cri.SANDBOX_NOTREADY)
-    request = cri.PodSandboxStatusRequest(pod_sandbox_id="box-a")
-    answer = cri.PodSandboxStatusResponse(status=status)
-    begun = [
-        sandbox("a", 1),
-        created("a", 1.1, ""),
-        started("a", 1.2, ended_s=13.0),
-        call("PodSandboxStatus", 5, request, answer),
-    ]
-    facts = {"planned": [Planned(4.0, "outside")]}
-    law = calls.nothing_in_what_is_over
-    assert broken(law, [*begun, created("a", 13.1, "")], **facts) == []
-    later = [*begun, created("a", 15.0, "", container="second")]
-    assert broken(law, later, **facts) == ["a/second is made at 15.000 s in a stopped sandbox"]
-    assert broken(law, [*begun, created("a", 13.1, "")]) != []  # nobody else did so

@@ -326,3 +326,20 @@ def test_a_generation_is_one_that_the_pod_has_had() -> None:
     assert broken(pods=given, shown=shown) == set()
     shown.append(Shown(21.0, "web", "u", {"observedGeneration": 3}))
     assert broken(pods=given, shown=shown) == {"generation-not-back"}
+
+
+def test_a_sync_that_was_held_up_may_go_on_in_a_sandbox_that_has_died() -> None:
+    calls = begun()
+    calls.runs("a")
+    start = calls.made[-1]
+    stop = cri.StopPodSandboxRequest(pod_sandbox_id="box")
+    calls.add("StopPodSandbox", stop, cri.StopPodSandboxResponse())
+    for _ in range(3):
+        calls.add("Version", None)
+    calls.runs("b", of="second")
+    outside = [Planned(0, "outside")]
+    late = {"nothing-in-what-is-over"}
+    assert broken(calls=calls.made, pods=pod(), planned=outside) == late
+    start.ended_s, start.disturbed = 9.0, True
+    assert broken(calls=calls.made, pods=pod(), planned=outside) == set()
+    assert late <= broken(calls=calls.made, pods=pod())

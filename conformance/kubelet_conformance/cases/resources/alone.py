@@ -1,7 +1,8 @@
 """What a pod has alone stays its own while others come and go; the laws of this name look at all
 calls."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from kubelet_conformance.cases.resources.cpus import STATIC, guaranteed
 from kubelet_conformance.harness import limits
@@ -12,15 +13,17 @@ from kubelet_conformance.registry import Feature, conformance
 STATUS, NODE = Feature.STATUS, Feature.NODE_RESOURCES
 
 
-async def come_and_go(node: Node, made: Callable[[str], Container], **fields: bool) -> None:
+async def come_and_go(
+    node: Node, made: Callable[[str], Container], spec: Mapping[str, Any]
+) -> None:
     """Pods come, one goes, the kubelet starts again, and another one comes."""
     for name in ("a", "b"):
-        await node.apply_static(pod(name, made(name), grace_s=1, **fields))
+        await node.apply_static(pod(name, made(name), grace_s=1, **spec))
         await node.wait_running(name, name)
     await node.remove_static("a")
     await node.run_for(limits.STOP_S + limits.HOUSEKEEPING_S)
     for name in ("c", "d"):
-        await node.apply_static(pod(name, made(name), grace_s=1, **fields))
+        await node.apply_static(pod(name, made(name), grace_s=1, **spec))
         await node.wait_running(name, name)
         await node.kubelet.restart()
 
@@ -29,7 +32,7 @@ async def come_and_go(node: Node, made: Callable[[str], Container], **fields: bo
 async def whole_cpus_are_given_once(node: Node) -> None:
     """Pods with a CPU of their own come and go, and the kubelet starts again: no two that run have
     the same one (law given-once)."""
-    await come_and_go(node, lambda name: guaranteed(name, "1"))
+    await come_and_go(node, lambda name: guaranteed(name, "1"), {})
 
 
 @conformance(
@@ -41,4 +44,4 @@ async def whole_cpus_are_given_once(node: Node) -> None:
 async def ranges_of_user_ids_are_given_once(node: Node) -> None:
     """Pods with user IDs of their own come and go, and the kubelet starts again: no ranges of two
     overlap (law user-ids-given-once)."""
-    await come_and_go(node, container, hostUsers=False)
+    await come_and_go(node, container, {"hostUsers": False})

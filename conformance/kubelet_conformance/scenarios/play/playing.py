@@ -68,7 +68,7 @@ class Player:
                 await self._watcher.until(expectation, EXPECT_S)
         finally:
             await self._node_steps.leave()
-            note(self._scenario, self._view.node.calls(), self._view.node.planned)
+            note(self._scenario, self._view.node)
             await self._plugin_steps.leave()
         await self._view.node.refresh()
         await self._watcher.check()

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
+from kubelet_conformance.harness.node import Node
 from kubelet_conformance.laws.history import Planned
 from kubelet_conformance.scenarios.shape.faults import FAKE_ONLY
 from kubelet_conformance.scenarios.shape.scenario import Scenario
@@ -80,8 +81,8 @@ def verbs_of(scenario: Scenario) -> dict[str, list[str]]:
     return verbs
 
 
-def note(scenario: Scenario, calls: Iterable[Any], planned: Iterable[Planned]) -> None:
-    """Tell what the scenario has met, where somebody wants to know."""
+def note(scenario: Scenario, node: Node) -> None:
+    """Tell what the scenario has met on its node, where somebody wants to know."""
     noted = NOTED.get()
     if noted is not None:
-        noted |= struck_in(calls, planned, verbs_of(scenario))
+        noted |= struck_in(node.calls(), node.planned, verbs_of(scenario))

@@ -139,9 +139,9 @@ def found(mutants: Sequence[Mutant], most: int, jobs: int) -> Iterator[tuple[Mut
                     del left[name]
                     yield answer.mutant, _row(answer, seed, laws, most, used_s[name])
             plans = _plans(left.values(), bound)
-    for name, (mutant, _) in left.items():
-        answer = last.get(name, Answer(mutant))
-        yield mutant, _row(answer, None, [], most, used_s.get(name, 0.0))
+        for name, (mutant, _) in left.items():  # so far
+            answer = last.get(name, Answer(mutant))
+            yield mutant, _row(answer, None, [], bound, used_s.get(name, 0.0))
 
 
 def _plans(left: Iterable[tuple[Mutant, Sequence[int]]], bound: int) -> list[Plan]:
@@ -179,8 +179,12 @@ def lines_of(rows: Mapping[str, Row], names: Iterable[str]) -> Iterator[str]:
     """The table: which were found, after how many worlds, by which laws."""
     for name in names:
         if (row := rows.get(name)) is not None:
-            after = f"{row['seed'] or '-':>5}"
-            yield f"  {name:24} {after}  {', '.join(row['laws']) or row.get('error', 'not found')}"
+            what = ", ".join(row["laws"]) or row.get("error") or _missed(row)
+            yield f"  {name:24} {row['seed'] or '-':>5}  {what}"
+
+
+def _missed(row: Row) -> str:
+    return f"not found in {row['worlds']} worlds"
 
 
 def share_of(rows: Mapping[str, Row], names: Sequence[str]) -> tuple[int, float]:
@@ -211,7 +215,10 @@ def main(words: Sequence[str]) -> int:
         return 2
     kept = json.loads(options.results.read_text()) if options.results.exists() else {}
     if options.missing:
-        mutants = [mutant for mutant in mutants if mutant.name not in kept]
+        known = {
+            name for name, row in kept.items() if row["seed"] or row["worlds"] >= options.seeds
+        }
+        mutants = [mutant for mutant in mutants if mutant.name not in known]
     began_s = CLOCK.monotonic_s()
     for mutant, row in found(mutants, options.seeds, options.jobs):
         kept[mutant.name] = row

@@ -154,6 +154,8 @@ def no_sandbox_for_nothing(seen: Seen) -> Iterator[str]:
 def last_run_kept(seen: Seen) -> Iterator[str]:
     """Of the instances of a container of a pod that goes on, the last one that ran is kept."""
     history = seen.history
+    if history.did("outside"):
+        return  # the newer one may be gone
     asked, over = deletions(history), shown_over_s(history)
     there = {pod["metadata"].get("uid") for pod in history.stored.values()}
     for uid, given in history.pods.items():

@@ -41,11 +41,11 @@ def failures_told(seen: Seen) -> Iterator[str]:
         for event in history.events
         if event.get("reason") == "FailedCreatePodSandBox"
     }
-    asked = deletions(history)
+    ended = deletions(history).keys() | shown_over_s(history).keys()
     for call in history.calls:
         if call.method != "RunPodSandbox" or call.error is None or call.ended_s is None:
             continue
-        if call.uid in told or call.uid in asked or call.uid not in there:
+        if call.uid in told or call.uid in ended or call.uid not in there:
             continue
         until_s = call.ended_s + TOLD_S
         if history.did("user") or call.ended_s > history.end_s - TOLD_S:

@@ -26,8 +26,8 @@ async def nothing(*_: Any) -> None:
         # a sync that failed is not tried again
         (PodWorkers, "_requeue", lambda *_: None, 34, "wanted-pods-go-on"),
         # a phase is as it is computed, also after the end
-        (generate, "settled_phase", lambda computed, *_: computed, 9, "phases-go-on"),
-        (generate, "settled_phase", lambda computed, *_: computed, 9, "nothing-after-its-end"),
+        (generate, "settled_phase", lambda computed, *_: computed, 33, "phases-go-on"),
+        (generate, "settled_phase", lambda computed, *_: computed, 33, "nothing-after-its-end"),
         # a pod that has ended is not told so
         (StatusManager, "terminate_pod", lambda *_: None, 20, "nothing-left"),
     ],

@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kubelet_conformance.laws import LAWS, Breach, Law, ask
+from kubelet_conformance.laws import (
+    LAWS,
+    Breach,
+    Law,
+    ask,
+    calm,
+    probing,
+    promptness,
+    remembering,
+    telling,
+)
 from kubelet_conformance.recordings.history import Known, Recording
 
+OF_WORLDS: Final = (calm, probing, promptness, remembering, telling)
+"""The modules of laws that are asked of worlds of search alone."""
 ENDS: Final[tuple[Known, ...]] = ("ends",)
 POD: Final[tuple[Known, ...]] = ("pods",)
 STATUSES: Final[tuple[Known, ...]] = ("pods", "statuses")
@@ -24,6 +36,8 @@ WANTS: Final[Mapping[str, tuple[Known, ...]]] = {
     "removed-when-over": ENDS,
     "grace-kept": (),
     "nothing-in-what-is-over": (),
+    "given-once": (*POD, *ENDS),
+    "user-ids-given-once": (),
     "phases-go-on": STATUSES,
     "restarts-go-up": STATUSES,
     "ready-while-running": STATUSES,
@@ -43,12 +57,13 @@ NEVER: Final[Mapping[str, str]] = {
     "no-equal-writes": "requests to the API server",
     "events-as-often": "events",
     "events-of-what-is-there": "events",
-    "wanted-pods-go-on": "a look at a node that was left alone",
-    "nothing-else-runs": "a look at a node that was left alone",
-    "told-as-it-is": "a look at a node that was left alone",
-    "mirrors-agree": "a look at a node that was left alone",
     "nothing-left": "a look at a node without pods",
     "no-unexpected-error": "the kubelet's log",
+    **{
+        law.name: "a node that is left alone in the end"
+        for law in LAWS
+        if law.breaches.__module__ in {module.__name__ for module in OF_WORLDS}
+    },
 }
 """Law -> what no recording has that it wants."""
 WORDS: Final[Mapping[Known, str]] = {

@@ -127,6 +127,26 @@ def _times_change() -> Recorded:
     return Recorded().sandbox().shows(conditions=[before]).shows(conditions=[later])
 
 
+def _cpus_of_two() -> Recorded:
+    amounts = {"limits": {"cpu": "1", "memory": "1Gi"}}
+    containers = [{"name": name, "resources": amounts} for name in ("main", "side")]
+    recorded = Recorded({**SPEC, "containers": containers}).sandbox().shows()
+    for name in ("main", "side"):
+        recorded.runs(name, of=name)
+        config = recorded.calls[-2]["request"]["config"]
+        config["linux"] = {"resources": {"cpuset_cpus": "3"}}
+    return recorded
+
+
+def _users_of_two() -> Recorded:
+    recorded = Recorded().sandbox().sandbox("other", uid="v")
+    users = {"uids": [{"host_id": 65536, "length": 65536}]}
+    for call in recorded.calls:
+        options = {"namespace_options": {"userns_options": users}}
+        call["request"]["config"]["linux"] = {"security_context": options}
+    return recorded
+
+
 INITS = {**SPEC, "initContainers": [{"name": "first"}]}
 STATIC = "file"
 BROKEN: dict[str, Callable[[], Recorded]] = {
@@ -149,6 +169,8 @@ BROKEN: dict[str, Callable[[], Recorded]] = {
     "removed-when-over": _removed_early,
     "grace-kept": lambda: Recorded().sandbox().runs("a").stops("a", 1),
     "nothing-in-what-is-over": _command_in_what_is_over,
+    "given-once": lambda: _cpus_of_two(),
+    "user-ids-given-once": lambda: _users_of_two(),
     "phases-go-on": lambda: Recorded().shows("Failed").shows("Running"),
     "restarts-go-up": lambda: Recorded().shows(**one(restartCount=2)).shows(**one(restartCount=1)),
     "ready-while-running": lambda: Recorded().shows(**one(ready=True)),

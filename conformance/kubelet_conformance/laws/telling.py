@@ -27,14 +27,20 @@ BRIEFLY_S: Final = 2.5
 CREATED: Final = 201
 AGAIN_S: Final = 15.0
 """Within this time the mirror of a pod is not made twice."""
+MOST_EVENTS: Final = 20
+"""After so many events about a pod the bucket of 25 that each has may be empty."""
 STILL_S: Final = 240.0
 """So long before the end nothing may be asked about a pod to which nothing happens."""
 
 
 @law_of_worlds("LIFE-130.4")
 def failures_told(seen: Seen) -> Iterator[str]:
-    """That a sandbox could not be made is told in an event about its pod, if it is there."""
+    """That a sandbox could not be made is told in an event about its pod, if it is there, unless
+    so many have been told about it that no more are sent (BACK-012)."""
     history = seen.history
+    counts = Counter[str]()
+    for event in history.events:
+        counts[event["involvedObject"].get("uid", "")] += int(event.get("count") or 1)
     there = {pod["metadata"].get("uid") for pod in history.stored.values()}
     told = {
         event["involvedObject"].get("uid")
@@ -46,6 +52,8 @@ def failures_told(seen: Seen) -> Iterator[str]:
         if call.method != "RunPodSandbox" or call.error is None or call.ended_s is None:
             continue
         if call.uid in told or call.uid in ended or call.uid not in there:
+            continue
+        if counts[call.uid] >= MOST_EVENTS:
             continue
         until_s = call.ended_s + TOLD_S
         if history.did("user") or call.ended_s > history.end_s - TOLD_S:

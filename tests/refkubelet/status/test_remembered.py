@@ -184,3 +184,18 @@ def test_an_init_container_whose_record_is_gone_tells_why_it_counts_as_completed
         "message": "Unable to get init container status from container runtime and pod has been "
         "initialized, treat it as exited normally",
     }
+
+
+@pytest.mark.parametrize(("run", "state"), [("c", "terminated"), ("", "waiting")])
+def test_an_exit_that_is_known_stays_though_a_start_has_failed_before_LIFE_114(
+    run: str, state: str
+) -> None:
+    """Of a container that has run, and of which the runtime has lost the record."""
+    pod = make_pod("a", restartPolicy="OnFailure")
+    was = known("a", {"terminated": {"exitCode": 0}}, containerID=f"fake://{run}" if run else "")
+    previous = PodStatus.from_dict({"containerStatuses": [was]})
+    boxes = (SandboxRecord("s", SandboxState.READY),)
+    runtime = RuntimePodStatus("u", sandboxes=boxes)
+    inputs = StatusInputs(NOW, reason_of=lambda name: ("PostStartHookError", "why"))
+    status = generate_pod_status(pod, runtime, previous, inputs)
+    assert list(to_dict((status.containerStatuses or [])[0])["state"]) == [state]

@@ -161,3 +161,10 @@ def shown_over_s(history: History) -> Mapping[str, float]:
         if one.status.get("phase") in ENDED:
             over.setdefault(one.uid, one.at_s)
     return over
+
+
+def listens_to_events(history: History) -> bool:
+    """Whether the kubelet follows the runtime's events: then its calls do not tell when it learns
+    of something, and each step of a pod may wait five seconds for the time of its cache
+    (PLEG-302)."""
+    return bool((history.config.get("featureGates") or {}).get("EventedPLEG"))

@@ -15,6 +15,7 @@ from kubelet_conformance.laws.moments import (
     is_of_api,
     kubelet_runs,
     law_of_worlds,
+    listens_to_events,
     runtime_is_well,
     server_is_well,
     shown_over_s,
@@ -24,6 +25,7 @@ from kubelet_conformance.laws.moments import (
 
 STOPPED_S: Final = 6.0
 """So long after its grace period the hooks of a container may hold up its end."""
+READS: Final = ("PodSandboxStatus", "ContainerStatus")
 TURN_S: Final = 4.0
 """So long after those before it a sidecar is stopped."""
 GONE_S: Final = 30.0
@@ -92,6 +94,8 @@ def sidecars_in_turn(seen: Seen) -> Iterator[str]:
 def gone_in_time(seen: Seen) -> Iterator[str]:
     """The object of a pod that was deleted goes when its containers and its sandbox have ended."""
     history = seen.history
+    if history.did("user"):  # it may have gone without a word
+        return
     gone_s, over = _deleted_by_kubelet(seen), shown_over_s(history)
     for uid, asked in deletions(history).items():
         if over.get(uid, inf) < asked[-1].at_s or any(each.grace_s == 0 for each in asked):
@@ -114,6 +118,8 @@ def gone_in_time(seen: Seen) -> Iterator[str]:
 def ends_noticed(seen: Seen) -> Iterator[str]:
     """That a container has ended is noticed within a minute, once nobody disturbs the kubelet."""
     history = seen.history
+    if listens_to_events(history):
+        return
     disturbed = [each.at_s for each in history.planned if each.kind != "user"]
     disturbed += [c.ended_s for c in history.calls if c.disturbed and c.ended_s is not None]
     for one in seen.lives.containers.values():
@@ -226,7 +232,8 @@ def _is_still(seen: Seen, uid: str, begin_s: float, end_s: float) -> bool:
     """Whether one kubelet runs in this time and nobody disturbs what it does for the pod."""
     history = seen.history
     return (
-        kubelet_runs(history, begin_s, end_s)
+        not listens_to_events(history)
+        and kubelet_runs(history, begin_s, end_s)
         and server_is_well(history, begin_s, end_s)
         and runtime_is_well(history, begin_s, end_s, uid)
         and is_of_api(history, uid)
@@ -234,9 +241,11 @@ def _is_still(seen: Seen, uid: str, begin_s: float, end_s: float) -> bool:
 
 
 def _is_busy(seen: Seen, uid: str, at_s: float) -> bool:
-    """Whether a call about the pod that is no command is under way then: it cannot be given up."""
+    """Whether a call that is no command is under way then, about the pod or about none, or one that
+    reads another pod: it cannot be given up. (Images are pulled one after the other, and their
+    calls name no pod; pods are read one after the other.)"""
     return any(
-        call.uid == uid
+        (call.uid in (uid, "") or call.method in READS)
         and call.method != "ExecSync"
         and call.started_s <= at_s + 1
         and (call.ended_s is None or call.ended_s > at_s + 1)

@@ -40,7 +40,7 @@ def failures_told(seen: Seen) -> Iterator[str]:
     history = seen.history
     counts = Counter[str]()
     for event in history.events:
-        counts[event["involvedObject"].get("uid", "")] += int(event.get("count") or 1)
+        counts[(event.get("involvedObject") or {}).get("uid", "")] += int(event.get("count") or 1)
     there = {pod["metadata"].get("uid") for pod in history.stored.values()}
     told = {
         event["involvedObject"].get("uid")

@@ -84,7 +84,7 @@ def _not_through(seen: Seen, name: str, pod: Mapping[str, Any]) -> Iterator[str]
         status = shown.get(one["name"]) or {}
         state = status.get("state") or {}
         waits = state.get("waiting") or {}
-        if not state or (waits and waits.get("reason") != "CrashLoopBackOff"):
+        if not state or (waits and waits.get("reason") not in MAY_WAIT):
             yield f"pod {name}: {one['name']} waits: {waits.get('reason') or 'for nothing'}"
         side = one.get("restartPolicy") == "Always"
         done = status.get("started") if side else "terminated" in state

@@ -14,6 +14,7 @@ from kubelet_conformance.laws.moments import (
     is_of_api,
     kubelet_runs,
     law_of_worlds,
+    listens_to_events,
     runtime_is_well,
     server_is_well,
     spec_of,
@@ -23,6 +24,7 @@ from kubelet_conformance.laws.moments import (
 PROBES: Final = ("startupProbe", "livenessProbe", "readinessProbe")
 UNDER_WAY_S: Final = 1.5
 """So long after a moment a probe may begin that was due before."""
+STARTED_S: Final = 20.0
 LATE_S: Final = 4.0
 """So much later than its period a probe may come."""
 NEAR_S: Final = 0.1
@@ -88,7 +90,9 @@ def startup_first(seen: Seen) -> Iterator[str]:
 
 @law_of_worlds("PROBE-052")
 def ready_when_probed(seen: Seen) -> Iterator[str]:
-    """A container of an API pod with a readiness probe is ready when that has passed in it."""
+    """A container of an API pod with a readiness probe is ready when that has passed in it, but for
+    some seconds after a kubelet has started: it does not count what it has not begun to probe."""
+    starts_s = [each.at_s for each in seen.history.planned if each.kind == "start"]
     passed: dict[str, float] = {}
     probed = set()
     for one, _, runs in _probed(seen):
@@ -102,6 +106,8 @@ def ready_when_probed(seen: Seen) -> Iterator[str]:
             for status in shown.status.get(kind) or ():
                 one_id = str(status.get("containerID") or "").rpartition("/")[2]
                 if not status.get("ready") or one_id not in probed:
+                    continue
+                if any(0 <= shown.at_s - at_s < STARTED_S for at_s in starts_s):
                     continue
                 if one_id not in passed or passed[one_id] > shown.at_s:
                     at = seen.history.since(shown.at_s)
@@ -130,7 +136,7 @@ def probes_end(seen: Seen) -> Iterator[str]:
 def readiness_goes_on(seen: Seen) -> Iterator[str]:
     """A container that runs on while its pod ends meets its readiness probe as before."""
     history = seen.history
-    asked = deletions(history)
+    asked = {} if listens_to_events(history) else deletions(history)
     for one, entry, runs in _probed(seen):
         probe = entry.get("readinessProbe")
         if one.uid not in asked or not probe or not runs["readinessProbe"]:

@@ -51,8 +51,8 @@ def _is_done(spec: Mapping[str, Any], status: Mapping[str, Any]) -> bool:
 
 @law_of_worlds("STAT-008", "LIFE-173.1")
 def ends_stay(seen: Seen) -> Iterator[str]:
-    """How a container has ended stays told: of one that is done with its exit code, of another as
-    long as the runtime has it."""
+    """How a container has ended stays told, as long as the runtime has it, or, of one that is done,
+    nobody else has taken it away."""
     history = seen.history
     outside = history.did("outside")
     last: dict[str, dict[str, Mapping[str, Any]]] = {}
@@ -69,7 +69,7 @@ def ends_stay(seen: Seen) -> Iterator[str]:
                     continue
                 if _is_done(spec, before):
                     was, now = _ends(before).get("exitCode", 0), _ends(status).get("exitCode", 0)
-                    if not _ends(status) or was != now:
+                    if (not _ends(status) or was != now) and not outside:
                         yield f"{at}: {status['name']} had ended with {was}, now {now}"
                 elif not _ends(status) and not outside:
                     yield f"{at}: how {status['name']} has ended is told no more"

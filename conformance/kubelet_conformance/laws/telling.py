@@ -81,6 +81,8 @@ def reboots_told_once(seen: Seen) -> Iterator[str]:
 def running_is_initialized(seen: Seen) -> Iterator[str]:
     """A pod of which all containers wait for init containers is not shown as Running for long."""
     last: dict[str, float] = {}
+    if seen.history.did("outside"):  # what the runtime has forgotten is begun anew, while Running
+        return
     for shown in reversed(seen.history.shown):
         until_s = last.get(shown.uid, seen.history.end_s)
         last[shown.uid] = shown.at_s

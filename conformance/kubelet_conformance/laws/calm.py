@@ -23,7 +23,8 @@ JUST_NOW_S: Final = 5.0
 DECIDED_S: Final = 200.0
 """After so long a startup probe has passed, or its container was stopped."""
 LONGEST_BACKOFF_S: Final = 400.0
-MAY_WAIT: Final = ("CrashLoopBackOff", "PodInitializing", "PostStartHookError")
+SIDES_MAY_WAIT: Final = ("CrashLoopBackOff", "PostStartHookError")
+MAY_WAIT: Final = (*SIDES_MAY_WAIT, "PodInitializing")
 """Reasons for which a container may wait although nothing is in its way."""
 
 
@@ -84,7 +85,7 @@ def _not_through(seen: Seen, name: str, pod: Mapping[str, Any]) -> Iterator[str]
         status = shown.get(one["name"]) or {}
         state = status.get("state") or {}
         waits = state.get("waiting") or {}
-        if not state or (waits and waits.get("reason") not in MAY_WAIT):
+        if not state or (waits and waits.get("reason") not in SIDES_MAY_WAIT):
             yield f"pod {name}: {one['name']} waits: {waits.get('reason') or 'for nothing'}"
         side = one.get("restartPolicy") == "Always"
         done = status.get("started") if side else "terminated" in state

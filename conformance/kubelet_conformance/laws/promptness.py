@@ -25,7 +25,8 @@ from kubelet_conformance.laws.moments import (
 
 STOPPED_S: Final = 6.0
 """So long after its grace period the hooks of a container may hold up its end."""
-READS: Final = ("PodSandboxStatus", "ContainerStatus")
+OF_OTHERS: Final = ("PodSandboxStatus", "ContainerStatus", "PullImage")
+"""Calls about another pod that are waited for: they are made one after the other."""
 TURN_S: Final = 4.0
 """So long after those before it a sidecar is stopped."""
 GONE_S: Final = 30.0
@@ -241,11 +242,10 @@ def _is_still(seen: Seen, uid: str, begin_s: float, end_s: float) -> bool:
 
 
 def _is_busy(seen: Seen, uid: str, at_s: float) -> bool:
-    """Whether a call that is no command is under way then, about the pod or about none, or one that
-    reads another pod: it cannot be given up. (Images are pulled one after the other, and their
-    calls name no pod; pods are read one after the other.)"""
+    """Whether a call that is no command is under way then, about the pod, about none, or one that
+    those of the pod wait for: it cannot be given up."""
     return any(
-        (call.uid in (uid, "") or call.method in READS)
+        (call.uid in (uid, "") or call.method in OF_OTHERS)
         and call.method != "ExecSync"
         and call.started_s <= at_s + 1
         and (call.ended_s is None or call.ended_s > at_s + 1)

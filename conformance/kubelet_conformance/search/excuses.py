@@ -56,6 +56,12 @@ def _came_back(world: World, breach: Breach) -> bool:
     return away and policy == "OnFailure" and "shown as terminated" in breach.what
 
 
+def _has_deadline(world: World, breach: Breach) -> bool:
+    """Whether the pod that is shown ready has a deadline."""
+    pod = breach.what.partition("/")[0]
+    return "activeDeadlineSeconds" in world.document["pods"].get(pod, {}).get("spec", {})
+
+
 def _is_evented(world: World, breach: Breach) -> bool:
     """Whether the kubelet listens to events of the runtime."""
     gates = (world.document.get("kubelet") or {}).get("featureGates") or {}
@@ -112,6 +118,13 @@ EXCUSES: Final = (
         "told-as-it-is",
         "a static pod that was away for a second runs, and is shown as ended for ever",
         _came_back,
+    ),
+    Excuse(
+        "deadline-shown-ready",
+        "ready-when-probed",
+        "a pod past its deadline is shown ready while it stops, although no probe has passed",
+        _has_deadline,
+        refkubelet=True,
     ),
     *(
         Excuse(

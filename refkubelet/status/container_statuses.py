@@ -212,13 +212,11 @@ def _is_over(sources: StatusSources, container: Container, status: ContainerStat
     """Whether a regular container without a record has run, has ended, and is not started again
     (LIFE-114.2): it keeps its exit, although a start of it has failed before."""
     ended = status.state.terminated if status.state is not None else None
-    is_regular = any(container is one for one in sources.pod.spec.containers)
-    return (
-        is_regular
-        and ended is not None
-        and bool(status.containerID)
-        and not restarts_after_exit(container, sources.pod, ended.exitCode)
-    )
+    if ended is None or not status.containerID:
+        return False
+    if restarts_after_exit(container, sources.pod, ended.exitCode):
+        return False
+    return any(container is one for one in sources.pod.spec.containers)
 
 
 def _with_waiting_reason(

@@ -52,7 +52,11 @@ def user_ids_given_once(seen: Seen) -> Iterator[str]:
             continue
         box = seen.lives.sandboxes[call.response.pod_sandbox_id]
         options = call.request.config.linux.security_context.namespace_options.userns_options
-        ranges += [(box, range(ids.host_id, ids.host_id + ids.length)) for ids in options.uids]
+        ranges += [
+            (box, range(ids.host_id, ids.host_id + ids.length))
+            for ids in options.uids
+            if ids.length
+        ]
     for (one, ids), (other, others) in combinations(ranges, 2):
         is_over = one.over_s is not None and one.over_s <= other.made_s
         if one.uid != other.uid and not is_over and (ids[0] in others or others[0] in ids):

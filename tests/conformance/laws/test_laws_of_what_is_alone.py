@@ -104,6 +104,8 @@ def test_what_an_update_gives_counts_from_then_on() -> None:
         "b/main and a/main have CPU 2 at 5.000 s"
     ]
     assert broken(alone.given_once, [*apart, updated("a", 5, "0-1")], pods=both) == []
+    moved = [*apart, updated("a", 5, "0-1"), updated("b", 6, "2-3")]
+    assert broken(alone.given_once, moved, pods=both) == []
     device = [created("d", 6, "", "w1"), started("d", 7)]
     (what,) = broken(alone.given_once, [*apart, updated("b", 5, "5,6"), *device], pods=both)
     assert what == "d/main and b/main have device w1 at 7.000 s"
@@ -139,3 +141,4 @@ def test_ranges_of_user_ids_do_not_overlap() -> None:
     ]
     assert broken(law, [apart[0], stopped("a", 2), twice[2]]) == []
     assert broken(law, [apart[0], sandbox("a", 3, (65536, 65536))]) == []  # the same pod
+    assert broken(law, [apart[0], sandbox("d", 3, (65536, 0))]) == []  # none at all

@@ -75,6 +75,10 @@ def _needs(kinds: Sequence[str]) -> list[str]:
         needs.append("shutdown")
     if "resizes" in kinds:
         needs.append("cgroups")
+    if "own users" in kinds:
+        needs.append("user_namespaces")
+    if "exclusive CPUs" in kinds:
+        needs.append("node_resources")
     return needs
 
 
@@ -82,6 +86,8 @@ def _configuration(kinds: Sequence[str]) -> dict[str, Any]:
     config: dict[str, Any] = {"evictionPressureTransitionPeriod": "30s"}
     if "evented" in kinds:
         config["featureGates"] = {"EventedPLEG": True}
+    if "exclusive CPUs" in kinds:
+        config |= {"cpuManagerPolicy": "static", "systemReserved": {"cpu": "500m"}}
     if "few pods" in kinds:
         config["maxPods"] = 2
     if "shutdowns" in kinds:

@@ -46,6 +46,10 @@ def draw_pod(dice: Random, kinds: Collection[str], *, static: bool) -> dict[str,
         spec["activeDeadlineSeconds"] = dice.choice((1, 5, 20, 60))
     if "volumes" in kinds and dice.random() < 0.6:
         _add_volume(dice, spec, static=static)
+    if "own users" in kinds and dice.random() < 0.6:
+        spec["hostUsers"] = False
+    if "exclusive CPUs" in kinds and dice.random() < 0.7:
+        _ask_for_cpus(dice, spec)
     _answer_commands(dice, kinds, spec, does)
     return {"spec": spec, "does": does}
 
@@ -116,6 +120,13 @@ def _add_volume(dice: Random, spec: dict[str, Any], *, static: bool) -> None:
         kind = {"configMap": {"name": OBJECT}}
     spec["volumes"] = [{"name": "data", **kind}]
     spec["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+
+
+def _ask_for_cpus(dice: Random, spec: dict[str, Any]) -> None:
+    """Let all containers have whole CPUs, so that they get them alone."""
+    for one in (*spec["containers"], *spec.get("initContainers", ())):
+        amounts = {"cpu": dice.choice(("1", "1", "2")), "memory": "64Mi"}
+        one["resources"] = {"requests": amounts, "limits": amounts}
 
 
 def _answer_commands(

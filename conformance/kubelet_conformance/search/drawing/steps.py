@@ -194,6 +194,14 @@ def _restart(dice: Random, cast: Cast) -> list[At]:
     return [(0.0, {"kubelet": "stop"}), (dice.choice(LASTS_S), {"kubelet": "start"})]
 
 
+def _other_settings(dice: Random, cast: Cast) -> list[At]:
+    """The kubelet starts again with another configuration."""
+    changed = dice.choice(
+        ({"maxPods": 2}, {"maxPods": 110}, {"podPidsLimit": 1000}, {"syncFrequency": "10s"})
+    )
+    return [(0.0, {"kubelet": {"do": "restart", "set": changed}})]
+
+
 def _pressure(dice: Random, cast: Cast) -> list[At]:
     left = dice.choice(({"memory": "50Mi"}, {"disk": "1Gi"}, {"inodes": 1000}, {"pids": 10}))
     plenty = {"memory": "8Gi", "disk": "100Gi", "inodes": 6_553_600, "pids": 32_768}
@@ -226,6 +234,7 @@ DRAWS: Final[Mapping[str, Draw]] = {
     "server away": _between({"api": "down"}, {"api": "up"}),
     "kubelet killed": _between({"kubelet": "kill"}, {"kubelet": "start"}),
     "kubelet restarted": _restart,
+    "other settings": _other_settings,
     "reboots": lambda dice, cast: [(0.0, {"reboot": True})],
     "pressure": _pressure,
     "shutdowns": _between({"shutdown": "announce"}, {"shutdown": "call_off"}),
@@ -234,7 +243,10 @@ DRAWS: Final[Mapping[str, Draw]] = {
 }
 """What happens -> how it is drawn."""
 EXCLUSIVE: Final = frozenset(
-    {"kubelet killed", "kubelet restarted", "reboots", "runtime crashes", "lost state"}
+    {
+        *("kubelet killed", "kubelet restarted", "other settings"),
+        *("reboots", "runtime crashes", "lost state"),
+    }
 )
 """Kinds of which two do not go on at the same time: what is down cannot be taken down, and a
 kubelet does not start without its runtime."""

@@ -196,17 +196,21 @@ class PodWorkers(WorkerQuestions):
 
     def _begin(self, record: PodSyncStatus) -> UpdatePodOptions | None:
         """Take the pending update. None: there is none, or a static pod must wait for its turn, or
-        was killed while it waited (LIFE-034)."""
+        was killed while it waited (LIFE-034). Where the kill has a status to show, its steps are
+        run all the same: else the pod would be shown as before, as if it were still to start."""
         options = record.pending
         if options is None:
             return None
         if not record.started and options.pod is not None and is_static(options.pod):
-            if record.termination_requested:
+            if record.termination_requested and not record.status_fns:
                 record.pending = None
                 self._count(options, TERMINATED)
                 self._finish(record, WorkInput.NEVER_STARTED)
                 return None
-            if not self._turns.take(record.full_name, record.uid, self._may_still_start):
+            ends = record.termination_requested
+            if not ends and not self._turns.take(
+                record.full_name, record.uid, self._may_still_start
+            ):
                 self.work_queue.enqueue(record.uid, start_retry_s(self._random.random))
                 return None
         if not record.started and options.pod is not None:

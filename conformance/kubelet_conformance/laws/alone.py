@@ -81,8 +81,12 @@ def _succeeded(call: Any) -> bool:
 
 def _runs_at(seen: Seen, one: Container, at_s: float) -> bool:
     """Whether it has not ended by then, as far as any call tells: events of the runtime, which are
-    no calls, may have told the kubelet sooner, but not before its end."""
+    no calls, may have told the kubelet sooner, but not before its end. One of which no end is ever
+    told may have been forgotten by the runtime."""
     history = seen.history
+    lost_s = [each.at_s for each in history.planned if each.kind == "outside"]
+    if not one.finished_ns and any(one.asked_s <= each_s <= at_s for each_s in lost_s):
+        return False
     at_ns = history.start_ns + int((at_s - history.start_s) * 1e9)
     has_ended = 0 < one.finished_ns <= at_ns
     return not has_ended and (one.over_s is None or one.over_s > at_s)

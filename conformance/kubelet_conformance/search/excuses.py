@@ -40,10 +40,12 @@ def _changed_before_a_start(world: World, breach: Breach) -> bool:
     return dies or bool(changes and ends and changes[0] < ends[-1]) or _changed_at_the_end(words)
 
 
-def _was_shut_down(world: World, breach: Breach) -> bool:
-    """Whether a shutdown was announced, and the pod is one that has not been admitted since."""
+def _edited_and_shut_down(world: World, breach: Breach) -> bool:
+    """Whether a static pod that is Pending was edited, and a shutdown was announced after that."""
     words = [word for step in world.document["steps"] for word in step]
-    return "shutdown" in words and "its pod Pending" in breach.what
+    announced = [place for place, word in enumerate(words) if word == "shutdown"]
+    is_pending = "its pod Pending" in breach.what or "is Pending" in breach.what
+    return is_pending and bool(announced) and "edit" in words[: announced[-1]]
 
 
 def _came_back(world: World, breach: Breach) -> bool:
@@ -99,13 +101,15 @@ EXCUSES: Final = (
         _changed_before_a_start,
         refkubelet=True,
     ),
-    Excuse(
-        "116484",
-        "mirrors-agree",
-        "a static pod that is refused, as while the node is shut down, is not tried again "
-        "(kubernetes#116484)",
-        _was_shut_down,
-        refkubelet=True,
+    *(
+        Excuse(
+            "static-edited-before-shutdown",
+            law,
+            "a static pod that was edited before a shutdown is shown Pending for ever, its mirror "
+            "Running",
+            _edited_and_shut_down,
+        )
+        for law in ("mirrors-agree", "wanted-pods-go-on")
     ),
     Excuse(
         "evented-old-sandbox",

@@ -254,6 +254,26 @@ async def test_superseded_static_pods_end_without_a_step_MIRR_004() -> None:
         assert w.workers.should_pod_be_finished("v2")
 
 
+async def test_a_waiting_static_pod_that_a_shutdown_ends_is_shown_as_ended_LIFE_034() -> None:
+    async with running_workers() as w:
+        old, new = make_pod(uid="old", static=True), make_pod(uid="new", static=True)
+        next_one = make_pod(uid="next", static=True)
+        w.create(old)
+        await w.until(lambda: w.syncer.kinds("old") == ["sync"])
+        w.syncer.hold["terminating"] = asyncio.Event()
+        w.kill(old)
+        w.create(new)
+        await w.clock.sleep(0.5)
+        w.kill(new, KillPodOptions(status_fn=lambda _: PodStatus(reason="Terminated")))
+        w.create(next_one)
+        await w.clock.sleep(20.0)
+        w.syncer.hold["terminating"].set()
+        await w.until(lambda: w.syncer.kinds("next") == ["sync"])
+        assert w.syncer.kinds("new") == ["terminating", "terminated"]
+        statuses = [step.status for step in w.syncer.steps if step.uid == "new"]
+        assert [status.reason for status in statuses if status is not None] == ["Terminated"]
+
+
 async def test_the_same_uid_comes_back_after_its_end_MIRR_006_LIFE_039() -> None:
     async with running_workers() as w:
         pod = make_pod(static=True)

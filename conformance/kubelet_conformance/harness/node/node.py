@@ -99,15 +99,19 @@ class Node:
 
     async def remove_static(self, name: str) -> None:
         """Remove the manifest of that pod."""
-        self._watch.plan("manifest", self._files[name])
-        self._parts.manifest_place(self._files[name]).unlink()
+        self.remove_manifest(self._files[name])
 
-    def write_manifest(self, file: str, text: str) -> None:
+    def remove_manifest(self, file: str) -> None:
+        """Remove a file of the manifest directory."""
+        self._watch.plan("manifest", file)
+        self._parts.manifest_place(file).unlink()
+
+    def write_manifest(self, file: str, text: str, *, twice: bool = False) -> None:
         """Write any text into the manifest directory, in one step (a hidden file is renamed);
-        `file` may name a sub-directory."""
+        `file` may name a sub-directory. `twice`: another file may have the same pod."""
         target = self._parts.manifest_place(file)
         text = self._parts.tenant.manifest(text) if self._parts.tenant else text
-        if target.exists():
+        if twice or target.exists():
             self._watch.plan("manifest", file)
         target.parent.mkdir(parents=True, exist_ok=True)
         hidden = target.parent / f".{target.name}.new"

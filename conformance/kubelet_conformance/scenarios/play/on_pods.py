@@ -66,7 +66,7 @@ class Pods:
         change = {} if step.set is UNSET else step.set
         if step.pod is not UNSET:
             text = as_text(merged(self._manifests[step.pod], change))
-            self._node.write_manifest(step.file, text)
+            self._node.write_manifest(step.file, text, twice=True)
         elif step.text is not UNSET:
             self._node.write_manifest(step.file, step.text)
 
@@ -74,7 +74,7 @@ class Pods:
         self._node.rename_manifest(step.file, step.to)
 
     async def remove_file(self, file: str) -> None:
-        (self._node.machine.directory("manifests") / file).unlink()
+        self._node.remove_manifest(file)
 
     async def create(self, given: Create | str) -> None:
         step = Create(pod=given) if isinstance(given, str) else given

@@ -11,7 +11,7 @@ from kubecri.v1 import api_pb2 as cri
 
 from kubelet_conformance.laws import alone
 from kubelet_conformance.laws.alone import exclusive_cpus
-from kubelet_conformance.laws.history import History
+from kubelet_conformance.laws.history import History, Planned
 from kubelet_conformance.laws.law import Law, Seen
 
 ALONE = {"limits": {"cpu": "2", "memory": "1Gi"}}
@@ -109,6 +109,29 @@ def test_what_an_update_gives_counts_from_then_on() -> None:
     device = [created("d", 6, "", "w1"), started("d", 7)]
     (what,) = broken(alone.given_once, [*apart, updated("b", 5, "5,6"), *device], pods=both)
     assert what == "d/main and b/main have device w1 at 7.000 s"
+
+
+def status_of(uid: str, at_s: float, finished_s: float) -> Any:
+    status = cri.ContainerStatus(state=cri.CONTAINER_EXITED, finished_at=int(finished_s * 1e9))
+    request = cri.ContainerStatusRequest(container_id=f"c-{uid}")
+    return call("ContainerStatus", at_s, request, cri.ContainerStatusResponse(status=status))
+
+
+@pytest.mark.parametrize(("ended_s", "breaches"), [(2.5, 0), (4.5, 1)])
+def test_an_end_counts_from_when_it_was(ended_s: float, breaches: int) -> None:
+    told_late = [*TWO, status_of("a", 9, ended_s)]
+    assert len(broken(alone.given_once, told_late, pods=pods(a=ALONE, b=ALONE))) == breaches
+
+
+@pytest.mark.parametrize(("lost_s", "breaches"), [(0.5, 1), (2.5, 0), (5.0, 1)])
+def test_what_the_runtime_may_have_forgotten_has_nothing_alone(
+    lost_s: float, breaches: int
+) -> None:
+    lost = [Planned(lost_s, "outside")]
+    both = pods(a=ALONE, b=ALONE)
+    assert len(broken(alone.given_once, TWO, pods=both, planned=lost)) == breaches
+    told = [*TWO, status_of("a", 9, 4.5)]
+    assert len(broken(alone.given_once, told, pods=both, planned=lost)) == 1
 
 
 @pytest.mark.parametrize(

@@ -99,8 +99,12 @@ class Node:
 
     async def remove_static(self, name: str) -> None:
         """Remove the manifest of that pod."""
-        self._watch.plan("manifest", self._files[name])
-        self._parts.manifest_place(self._files[name]).unlink()
+        self.remove_manifest(self._files[name])
+
+    def remove_manifest(self, file: str) -> None:
+        """Remove a file of the manifest directory."""
+        self._parts.manifest_place(file).unlink()
+        self._watch.plan("manifest", file)
 
     def write_manifest(self, file: str, text: str) -> None:
         """Write any text into the manifest directory, in one step (a hidden file is renamed);
@@ -321,7 +325,7 @@ class Node:
 
     async def there(self) -> There:
         """What runtime, kubelet and API server have of pods now."""
-        return await there_on(self._parts, self._watch)
+        return await there_on(self._parts, self._watch, self._files)
 
     @property
     def planned(self) -> Sequence[Planned]:

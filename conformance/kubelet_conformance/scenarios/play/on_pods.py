@@ -74,7 +74,7 @@ class Pods:
         self._node.rename_manifest(step.file, step.to)
 
     async def remove_file(self, file: str) -> None:
-        (self._node.machine.directory("manifests") / file).unlink()
+        self._node.remove_manifest(file)
 
     async def create(self, given: Create | str) -> None:
         step = Create(pod=given) if isinstance(given, str) else given

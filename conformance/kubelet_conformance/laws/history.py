@@ -6,6 +6,7 @@ Times are of the clock of the run, in seconds; `History.since` makes them second
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -41,6 +42,7 @@ class Planned(Struct, frozen=True):
     """Something that the case did to its node."""
 
     at_s: float
+    """nan: it is not known when."""
     kind: PlannedKind
     about: str = ""
     """The method of the calls, the path of the requests, the name of the pod; "": all."""
@@ -132,5 +134,8 @@ class History(Struct, frozen=True, kw_only=True):
         return any(each.kind in kinds for each in self.planned)
 
     def did_between(self, begin_s: float, end_s: float, *kinds: PlannedKind) -> bool:
-        """Whether the case did one of these things in this time."""
-        return any(each.kind in kinds and begin_s <= each.at_s <= end_s for each in self.planned)
+        """Whether the case did one of these things in this time, or may have."""
+        return any(
+            each.kind in kinds and (begin_s <= each.at_s <= end_s or isnan(each.at_s))
+            for each in self.planned
+        )

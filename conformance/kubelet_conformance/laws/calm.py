@@ -194,7 +194,7 @@ def mirrors_agree(seen: Seen) -> Iterator[str]:
         elif _phase(static[name]) != _phase(mirrors[name]):
             phases = f"{_phase(mirrors[name])}, its pod {_phase(static[name])}"
             yield f"mirror {name} is {phases}"
-        elif _note(static[name], HASH) not in ("", _note(mirrors[name], MIRROR)):
+        elif _phase(static[name]) not in ENDED and _is_older(mirrors[name], static[name]):
             yield f"mirror {name} is of another manifest than its pod"
 
 
@@ -237,6 +237,11 @@ def _is_of(pod: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
 def _note(pod: Mapping[str, Any], name: str) -> str:
     """An annotation of a pod; "": it has none of that name."""
     return str((pod["metadata"].get("annotations") or {}).get(name, ""))
+
+
+def _is_older(mirror: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
+    """Whether a mirror was made of another manifest than that of the pod."""
+    return _note(pod, HASH) not in ("", _note(mirror, MIRROR))
 
 
 def _had_mirror(seen: Seen, pod: Mapping[str, Any]) -> bool:

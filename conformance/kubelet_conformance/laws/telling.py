@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from typing import Any, Final
 
 from kubelet_conformance.laws.history import REBOOT, Shown
@@ -123,7 +124,8 @@ def refused_when_full(seen: Seen) -> Iterator[str]:
     count, whenever the server is told so."""
     history = seen.history
     have = _cpus_of_node(history.requests)
-    over, never = shown_over_s(history), _never_taken(seen)
+    over, refused = shown_over_s(history), _refused_s(seen)
+    begun = {call.uid for call in history.calls if call.method == "RunPodSandbox"}
     first: dict[str, float] = {}
     for shown in history.shown:
         first.setdefault(shown.uid, shown.at_s)
@@ -131,26 +133,33 @@ def refused_when_full(seen: Seen) -> Iterator[str]:
             continue
         if over.get(shown.uid) != shown.at_s:
             continue
-        wanted = sum(
-            _cpus(history.pods[uid])
-            for uid, at_s in first.items()
-            if uid in history.pods and over.get(uid, shown.at_s) >= shown.at_s - TOLD_S
-            if at_s <= shown.at_s and (uid not in never or uid == shown.uid)
+        wanted = max(
+            sum(
+                _cpus(history.pods[uid])
+                for uid in first
+                if uid in history.pods and over.get(uid, at_s) >= at_s - TOLD_S
+                if uid == shown.uid or uid in begun or min(refused.get(uid, [inf])) > at_s
+            )
+            for at_s in refused[shown.uid]
+            if at_s <= shown.at_s
         )
         if wanted <= have:
             at = history.since(shown.at_s)
             yield f"{shown.pod} is refused at {at}: all want {wanted:g} CPUs, of {have:g}"
 
 
-def _never_taken(seen: Seen) -> set[str]:
-    """The UIDs of the pods that were refused for lack of something and have never begun."""
-    begun = {call.uid for call in seen.history.calls if call.method == "RunPodSandbox"}
-    told = [(shown.uid, shown.status.get("reason")) for shown in seen.history.shown]
-    told += [
-        ((event.get("involvedObject") or {}).get("uid", ""), event.get("reason"))
-        for event in seen.history.events
-    ]
-    return {uid for uid, reason in told if str(reason).startswith("OutOf")} - begun
+def _refused_s(seen: Seen) -> Mapping[str, Sequence[float]]:
+    """UID -> when an event or its status told that a pod was refused for lack of something."""
+    told: dict[str, list[float]] = {}
+    for one in seen.history.requests:
+        body = one.body if isinstance(one.body, dict) else {}
+        if one.path.endswith("/events") and str(body.get("reason")).startswith("OutOf"):
+            about = body.get("involvedObject") or {}
+            told.setdefault(str(about.get("uid")), []).append(one.started_s)
+    for shown in seen.history.shown:
+        if str(shown.status.get("reason")).startswith("OutOf"):
+            told.setdefault(shown.uid, []).append(shown.at_s)
+    return told
 
 
 def _cpus(given: Sequence[Mapping[str, Any]]) -> float:

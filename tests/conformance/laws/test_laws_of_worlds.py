@@ -45,6 +45,7 @@ class Made:
         self.events: list[Any] = []
         self.notes = NOTES
         self.gates: dict[str, bool] = {}
+        self.others: dict[str, list[Any]] = {}
         self.show(1.0, "Pending")
 
     def call(
@@ -134,7 +135,7 @@ class Made:
             planned=self.planned,
             events=self.events,
             config={"featureGates": self.gates},
-            pods={"u": [pod]},
+            pods={"u": [pod], **self.others},
             stored={"web": pod},
         )
         return {breach.law.name for breach in ask(OF_WORLDS, history)}
@@ -572,10 +573,17 @@ def test_init_containers_that_run_after_a_boot_make_a_pod_pending() -> None:
         assert "running-is-initialized" not in made.broken()
 
 
-def test_a_pod_that_was_refused_itself_does_not_count() -> None:
+def beside_one_refused(told_s: float) -> Made:
+    """A pod is refused at 2 s beside a larger one, which was refused at that moment."""
     made = refused("3")
-    big = {"reason": "OutOfcpu", "involvedObject": {"uid": "big"}}
-    assert made.broken() == {"refused-when-full"}
-    made = refused("5")
-    made.events.append(big)
-    assert made.broken() == set()
+    big = {"metadata": {"uid": "big", "annotations": NOTES}, "spec": refused("5").spec}
+    made.others = {"big": [big]}
+    made.shown.insert(0, Shown(1.0, "big", "big", {"phase": "Pending"}))
+    event = {"reason": "OutOfcpu", "involvedObject": {"uid": "big"}}
+    made.asks("POST", "/api/v1/namespaces/default/events", told_s, event, 201)
+    return made
+
+
+def test_a_pod_that_was_refused_itself_does_not_count() -> None:
+    assert "refused-when-full" in beside_one_refused(1.5).broken()
+    assert "refused-when-full" not in beside_one_refused(8.0).broken()

@@ -16,6 +16,8 @@ from simclock.clock import format_rfc3339
 NAME: Final = "io.kubernetes.container.name"
 UID: Final = "io.kubernetes.pod.uid"
 MIRROR: Final = "kubernetes.io/config.mirror"
+HASH: Final = "kubernetes.io/config.hash"
+SOURCE: Final = "kubernetes.io/config.source"
 ENDED: Final = ("Succeeded", "Failed")
 KINDS: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 JUST_NOW_S: Final = 5.0
@@ -175,7 +177,8 @@ def one_of_each(seen: Seen) -> Iterator[str]:
 
 @law("MIRR-021.1", "MIRR-031.1", "MIRR-034")
 def mirrors_agree(seen: Seen) -> Iterator[str]:
-    """Each static pod that is not over has a mirror with its phase, and each mirror a static pod.
+    """Each static pod that is not over has a mirror with its phase, made of the same manifest, and
+    each mirror a static pod.
     One that was over when it was read has no mirror, nor has one that was not admitted."""
     there = seen.history.there
     if there is None or not (there.at_api or seen.history.requests):
@@ -191,6 +194,54 @@ def mirrors_agree(seen: Seen) -> Iterator[str]:
         elif _phase(static[name]) != _phase(mirrors[name]):
             phases = f"{_phase(mirrors[name])}, its pod {_phase(static[name])}"
             yield f"mirror {name} is {phases}"
+        elif _phase(static[name]) not in ENDED and _is_older(mirrors[name], static[name]):
+            yield f"mirror {name} is of another manifest than its pod"
+
+
+@law("SRC-002.2", "SRC-005.1", "SRC-008")
+def manifests_are_read(seen: Seen) -> Iterator[str]:
+    """Each manifest in the directory is a static pod as it is there, whatever other files there
+    are, and each static pod is in a manifest."""
+    there = seen.history.there
+    if there is None or there.manifests is None:
+        return
+    suffix = f"-{seen.history.node_name}"
+    static = {
+        name: pod for name, pod in _static(there).items() if _note(pod, SOURCE) in ("", "file")
+    }
+    wanted = {name for name, of_it in there.manifests.items() if any(one.read for one in of_it)}
+    for name in sorted({*wanted, *(name.removesuffix(suffix) for name in static)}):
+        pod = static.get(f"{name}{suffix}")
+        if pod is None:
+            yield f"the manifest of {name} is there, and no pod of it"
+        elif name not in there.manifests:
+            yield f"static pod {name} is there, and no manifest of it"
+        elif not any(_is_of(pod, one.pod) for one in there.manifests[name]):
+            yield f"static pod {name} is not as its manifest is"
+
+
+def _is_of(pod: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
+    """Whether what users change of a pod is as a manifest says."""
+    labels = manifest["metadata"].get("labels") or {}
+    has = pod["metadata"].get("labels") or {}
+    spec, wanted = pod["spec"], manifest["spec"]
+    grace = wanted.get("terminationGracePeriodSeconds")
+    return (
+        all(has.get(name) == value for name, value in labels.items())
+        and grace in (None, spec.get("terminationGracePeriodSeconds"))
+        and [each.get("image") for each in spec["containers"]]
+        == [each.get("image") for each in wanted["containers"]]
+    )
+
+
+def _note(pod: Mapping[str, Any], name: str) -> str:
+    """An annotation of a pod; "": it has none of that name."""
+    return str((pod["metadata"].get("annotations") or {}).get(name, ""))
+
+
+def _is_older(mirror: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
+    """Whether a mirror was made of another manifest than that of the pod."""
+    return _note(pod, HASH) not in ("", _note(mirror, MIRROR))
 
 
 def _had_mirror(seen: Seen, pod: Mapping[str, Any]) -> bool:

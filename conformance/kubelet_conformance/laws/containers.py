@@ -18,13 +18,15 @@ ENDED = ("Succeeded", "Failed")
 def one_running(seen: Seen) -> Iterator[str]:
     """No container is started while an earlier one of that name may still run."""
     history = seen.history
-    if history.did("outside") or any(c.method == "GetContainerEvents" for c in history.calls):
+    if any(c.method == "GetContainerEvents" for c in history.calls):
         return  # the runtime may have told otherwise that it has ended
     for instances in _by_name(seen).values():
         for before, after in pairwise(instances):
             began_s = after.start_asked_s
             if began_s is None or before.started_s is None:
                 continue
+            if history.did_between(before.asked_s, began_s, "outside"):
+                continue  # it may have been ended so
             if before.over_s is None or before.over_s > began_s:
                 yield (
                     f"{after.pod}/{after.name} is started again at {history.since(began_s)}, and "
@@ -34,14 +36,13 @@ def one_running(seen: Seen) -> Iterator[str]:
 
 @law("LIFE-101", "LIFE-130.1")
 def one_sandbox(seen: Seen) -> Iterator[str]:
-    """No sandbox is made for a pod while an earlier one of it may still be ready."""
+    """No sandbox is made for a pod while an earlier one of it may still be ready. (What somebody
+    else has done to the runtime since that was made may have ended it.)"""
     history = seen.history
-    if history.did("outside"):
-        return
     boxes: dict[str, Sandbox] = {}
     for box in seen.lives.sandboxes.values():
         before = boxes.get(box.uid)
-        if before is not None and (before.over_s is None or before.over_s > box.asked_s):
+        if before is not None and _may_be_ready(history, before, box):
             at = history.since(box.asked_s)
             yield f"pod {box.pod} gets another sandbox at {at}, and the one before is not stopped"
         boxes[box.uid] = box
@@ -50,27 +51,34 @@ def one_sandbox(seen: Seen) -> Iterator[str]:
 @law("LIFE-034.1")
 def one_static(seen: Seen) -> Iterator[str]:
     """Of one static name no second pod gets a sandbox before the first one's is stopped."""
-    if seen.history.did("outside"):
-        return
     boxes: dict[tuple[str, str], Sandbox] = {}
     for box in seen.lives.sandboxes.values():
         if box.source not in ("file", "http"):
             continue
         before = boxes.get((box.namespace, box.pod))
-        runs = before is not None and (before.over_s is None or before.over_s > box.asked_s)
-        if runs and before is not None and before.uid != box.uid:
+        other = before is not None and before.uid != box.uid
+        if before is not None and other and _may_be_ready(seen.history, before, box):
             at = seen.history.since(box.asked_s)
             yield f"static pod {box.pod} is started at {at}, and an earlier one is not stopped"
         boxes[box.namespace, box.pod] = box
 
 
+def _may_be_ready(history: History, before: Sandbox, box: Sandbox) -> bool:
+    """Whether nothing has told, or may have told, that a sandbox was over when another one was
+    made."""
+    if before.over_s is not None and before.over_s <= box.asked_s:
+        return False
+    return not history.did_between(before.asked_s, box.asked_s, "outside")
+
+
 @law("LIFE-132.1")
 def attempts_grow(seen: Seen) -> Iterator[str]:
     """No attempt of a container or sandbox of a pod has a number that an earlier one had."""
-    if seen.history.did("outside"):
-        return
+    history = seen.history
     for instances in _by_name(seen).values():
         for before, after in pairwise(instances):
+            if history.did_between(before.asked_s, after.asked_s, "outside"):
+                continue
             # A container that was removed counts by its log, as long as its sandbox is there.
             counted = before.removed_s is None or before.sandbox == after.sandbox
             if after.attempt <= before.attempt and counted:
@@ -81,7 +89,12 @@ def attempts_grow(seen: Seen) -> Iterator[str]:
     boxes: dict[str, Sandbox] = {}
     for box in seen.lives.sandboxes.values():
         before_it = boxes.get(box.uid)
-        if before_it is not None and box.attempt <= before_it.attempt and not before_it.removed_s:
+        if (
+            before_it is not None
+            and box.attempt <= before_it.attempt
+            and not before_it.removed_s
+            and not history.did_between(before_it.asked_s, box.asked_s, "outside")
+        ):
             yield (
                 f"sandbox of {box.pod} of {seen.history.since(box.asked_s)} is attempt "
                 f"{box.attempt}, the one before was {before_it.attempt}"

@@ -6,7 +6,8 @@ Times are of the clock of the run, in seconds; `History.since` makes them second
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from math import isnan
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
@@ -15,10 +16,14 @@ PlannedKind = Literal[
 ]
 """What a case does to its node beside pods: the kubelet is stopped, killed, started; calls of the
 kubelet fail, are late or hang (`fault`); something happens in the runtime without the kubelet
-(`outside`), or a container or sandbox is stopped there (`stopped`); requests to the API server fail
-or are late (`server`); objects are changed without a request (`user`), manifests that were there
-are changed, renamed or removed (`manifest`, about the file); from then on nothing is done
-to it any more (`calm`)."""
+(`outside`; about `reboot`: the machine boots), or a container or sandbox is stopped there
+(`stopped`); requests to the API server fail or are late (`server`); objects are changed without a
+request (`user`), manifests that were there are changed, renamed or removed (`manifest`, about the
+file); from then on nothing is done to it any more (`calm`)."""
+
+
+REBOOT: Final = "reboot"
+"""What happens outside when the machine boots: it is about that."""
 
 
 class Shown(Struct, frozen=True):
@@ -37,6 +42,7 @@ class Planned(Struct, frozen=True):
     """Something that the case did to its node."""
 
     at_s: float
+    """nan: it is not known when."""
     kind: PlannedKind
     about: str = ""
     """The method of the calls, the path of the requests, the name of the pod; "": all."""
@@ -57,6 +63,14 @@ class Left(Struct, frozen=True):
     """Names of pods of the node that the API server still has."""
 
 
+class Manifest(Struct, frozen=True):
+    """A file of a static pod."""
+
+    pod: Mapping[str, Any]
+    read: bool = True
+    """Whether kubelets read files of that name; False: some do (a copy beside a manifest)."""
+
+
 class There(Struct, frozen=True, kw_only=True):
     """What was there at the end of a case, before its pods were removed."""
 
@@ -70,6 +84,9 @@ class There(Struct, frozen=True, kw_only=True):
     """Name -> pod of the node, as the API server has it, mirrors included."""
     configmaps: frozenset[str] = frozenset()
     """The names of those that the API server has."""
+    manifests: Mapping[str, Sequence[Manifest]] | None = None
+    """Name -> the manifests of that name in the kubelet's directory, of static pods that the case
+    has written; None: nobody has looked."""
 
 
 class History(Struct, frozen=True, kw_only=True):
@@ -115,3 +132,10 @@ class History(Struct, frozen=True, kw_only=True):
     def did(self, *kinds: PlannedKind) -> bool:
         """Whether the case did one of these things."""
         return any(each.kind in kinds for each in self.planned)
+
+    def did_between(self, begin_s: float, end_s: float, *kinds: PlannedKind) -> bool:
+        """Whether the case did one of these things in this time, or may have."""
+        return any(
+            each.kind in kinds and (begin_s <= each.at_s <= end_s or isnan(each.at_s))
+            for each in self.planned
+        )

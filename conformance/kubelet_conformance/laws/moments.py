@@ -17,6 +17,8 @@ FILES: Final = ("file", "http")
 SOURCE: Final = "kubernetes.io/config.source"
 ENDED: Final = ("Succeeded", "Failed")
 OK: Final = 200
+LOOKS: Final = ("ListPodSandbox", "ListContainers", "PodSandboxStatus", "ContainerStatus")
+"""Calls that tell a kubelet what there is."""
 AROUND_S: Final = 2.0
 """A disturbance counts so long before and after."""
 
@@ -76,6 +78,12 @@ def sidecars_of(spec: Mapping[str, Any]) -> Sequence[str]:
     return [each["name"] for each in first if each.get("restartPolicy") == "Always"]
 
 
+def plain_init_of(spec: Mapping[str, Any]) -> Sequence[str]:
+    """The names of its init containers that are no sidecars, in order."""
+    sides = sidecars_of(spec)
+    return [each["name"] for each in spec.get("initContainers") or () if each["name"] not in sides]
+
+
 def deletions(history: History) -> Mapping[str, Sequence[Deletion]]:
     """UID -> the deletions of the pod by users, in order: of pods of the API server that the
     kubelet has shown before."""
@@ -133,16 +141,26 @@ def calm_since(history: History) -> float:
     return next((each.at_s for each in history.planned if each.kind == "calm"), inf)
 
 
-def runtime_is_well(history: History, begin_s: float, end_s: float, uid: str = "") -> bool:
+def runtime_is_well(
+    history: History,
+    begin_s: float,
+    end_s: float,
+    uid: str = "",
+    *,
+    counts: Callable[[Any], bool] = lambda call: True,
+) -> bool:
     """Whether nobody disturbs a call in this time, and nothing happens in the runtime behind the
-    kubelet. `uid`: only calls of this pod count, and those of no pod."""
+    kubelet. `uid`: only calls of this pod count, and those of no pod. `counts`: which calls do.
+    That a container is not there is an answer that a kubelet has to go on with (CRI-086)."""
     for each in history.planned:
         outside = each.kind in ("outside", "stopped")
         if outside and begin_s - AROUND_S <= each.at_s <= end_s:
             return False
     for call in history.calls:
         mine = not uid or call.uid in ("", uid)
-        if not mine or not (call.disturbed or _is_unavailable(call)):
+        if not mine or not counts(call) or not (call.disturbed or _is_unavailable(call)):
+            continue
+        if call.method in LOOKS and call.error is not None and call.error[0] == "NOT_FOUND":
             continue
         over_s = inf if call.ended_s is None else call.ended_s
         if call.started_s <= end_s and over_s >= begin_s - AROUND_S:

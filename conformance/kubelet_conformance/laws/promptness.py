@@ -3,7 +3,7 @@ of search."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from math import inf
 from typing import Any, Final
@@ -11,6 +11,7 @@ from typing import Any, Final
 from kubelet_conformance.laws.law import Seen
 from kubelet_conformance.laws.lives import Container
 from kubelet_conformance.laws.moments import (
+    LOOKS,
     deletions,
     is_of_api,
     kubelet_runs,
@@ -35,9 +36,6 @@ NOTICED_S: Final = 60.0
 """So long the end of a container may not be noticed."""
 SHOWN_S: Final = 15.0
 """So long a container may be shown to run after its end was noticed."""
-AT_ONCE: Final = 4
-"""So many failures of one call within AT_ONCE_S are too many."""
-AT_ONCE_S: Final = 2.0
 BEGUN_S: Final = 2.0
 """So long after the deletion of a pod may be begun what was on its way."""
 SILENT_S: Final = 60.0
@@ -52,7 +50,8 @@ def stopped_in_time(seen: Seen) -> Iterator[str]:
     for uid, asked in deletions(history).items():
         until_s = min(each.at_s + max(2.0, each.grace_s) for each in asked) + STOPPED_S
         begin_s = asked[0].at_s
-        if not _is_still(seen, uid, begin_s, until_s) or _is_busy(seen, uid, begin_s):
+        still = _is_still(seen, uid, begin_s, until_s, counts=_is_no_command)
+        if not still or _is_busy(seen, uid, begin_s):
             continue
         for one in _running(seen, uid, begin_s):
             stops = [stop.started_s for stop in one.stops if stop.started_s <= until_s]
@@ -125,26 +124,40 @@ def gone_in_time(seen: Seen) -> Iterator[str]:
 def ends_noticed(seen: Seen) -> Iterator[str]:
     """That a container has ended is noticed within a minute, once nobody disturbs the kubelet."""
     history = seen.history
-    if listens_to_events(history):
-        return
     disturbed = [each.at_s for each in history.planned if each.kind != "user"]
     disturbed += [c.ended_s for c in history.calls if c.disturbed and c.ended_s is not None]
-    for one in seen.lives.containers.values():
-        if not one.finished_ns or one.over_s is None or one.over_s > history.end_s:
-            continue
+    for one, noticed_s in _noticed(seen):
         ended_s = history.start_s + (one.finished_ns - history.start_ns) / 1e9
-        before = [at_s for at_s in disturbed if at_s <= one.over_s]
+        before = [at_s for at_s in disturbed if at_s <= noticed_s]
         since_s = max([ended_s, *before])
-        if one.over_s - since_s > NOTICED_S and kubelet_runs(history, since_s + 1, one.over_s):
+        if noticed_s - since_s > NOTICED_S and kubelet_runs(history, since_s + 1, noticed_s):
             yield (
                 f"{one.pod}/{one.name} has ended at {history.since(ended_s)}, which is noticed at "
-                f"{history.since(one.over_s)}"
+                f"{history.since(noticed_s)}"
             )
+
+
+def _noticed(seen: Seen) -> Iterator[tuple[Container, float]]:
+    """The containers of which the runtime has told when they ended, and when the kubelet knew:
+    where it listens to events, when it has first shown so."""
+    history = seen.history
+    by_events, told = listens_to_events(history), dict[str, float]()
+    for shown in history.shown if by_events else ():
+        for kind in ("initContainerStatuses", "containerStatuses"):
+            for status in shown.status.get(kind) or ():
+                for state in (status.get("state") or {}, status.get("lastState") or {}):
+                    one_id = str((state.get("terminated") or {}).get("containerID") or "")
+                    told.setdefault(one_id.rpartition("/")[2], shown.at_s)
+    for one in seen.lives.containers.values():
+        noticed_s = told.get(one.id) if by_events else one.over_s
+        if one.finished_ns and noticed_s is not None and noticed_s <= history.end_s:
+            yield one, noticed_s
 
 
 @law_of_worlds("STAT-012.3")
 def ends_shown(seen: Seen) -> Iterator[str]:
-    """A container that is known to have ended is not shown to run for long."""
+    """A container that is known to have ended is not shown to run for long, whatever a sync of its
+    pod waits for."""
     history = seen.history
     over = {one.id: one.over_s for one in seen.lives.containers.values() if one.over_s is not None}
     following: dict[str, Any] = {}
@@ -160,23 +173,11 @@ def ends_shown(seen: Seen) -> Iterator[str]:
                     continue
                 since_s = max(over[one_id], one.at_s)
                 until_s = since_s + SHOWN_S
-                if after.at_s > until_s and _is_still(seen, one.uid, since_s, until_s):
+                if after.at_s > until_s and _is_still(
+                    seen, one.uid, since_s, until_s, counts=_is_look
+                ):
                     at = history.since(until_s)
                     yield f"{one.pod}/{status['name']} is still shown to run at {at}"
-
-
-@law_of_worlds("LIFE-037")
-def retries_wait(seen: Seen) -> Iterator[str]:
-    """What has failed is not tried again and again at once."""
-    failed: dict[tuple[str, str, str], list[float]] = {}
-    for call in seen.history.calls:
-        if call.method in ("RunPodSandbox", "CreateContainer", "StartContainer") and call.error:
-            times = failed.setdefault((call.method, call.uid, call.container), [])
-            times.append(call.started_s)
-            if len(times) >= AT_ONCE and times[-1] - times[-AT_ONCE] < AT_ONCE_S:
-                at = seen.history.since(call.started_s)
-                yield f"{call.method} {call.pod}/{call.container} at {at} fails again at once"
-                times.clear()
 
 
 @law_of_worlds("LIFE-131", "LIFE-032")
@@ -244,14 +245,32 @@ def _asked_s(one: Container) -> float:
     return one.asked_s
 
 
-def _is_still(seen: Seen, uid: str, begin_s: float, end_s: float) -> bool:
-    """Whether one kubelet runs in this time and nobody disturbs what it does for the pod."""
+def _is_no_command(call: Any) -> bool:
+    """Whether a call is none of a probe or hook: whatever happens to these holds up no end."""
+    return bool(call.method != "ExecSync")
+
+
+def _is_look(call: Any) -> bool:
+    """Whether a call tells the kubelet what there is."""
+    return call.method in LOOKS
+
+
+def _is_still(
+    seen: Seen,
+    uid: str,
+    begin_s: float,
+    end_s: float,
+    *,
+    counts: Callable[[Any], bool] = lambda call: True,
+) -> bool:
+    """Whether one kubelet runs in this time and nobody disturbs what it does for the pod. `counts`:
+    which calls are asked about."""
     history = seen.history
     return (
         not listens_to_events(history)
         and kubelet_runs(history, begin_s, end_s)
         and server_is_well(history, begin_s, end_s)
-        and runtime_is_well(history, begin_s, end_s, uid)
+        and runtime_is_well(history, begin_s, end_s, uid, counts=counts)
         and is_of_api(history, uid)
     )
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from kubelet_conformance.laws import (
     alone,
+    beginnings,
     calls,
     calm,
     containers,
@@ -52,6 +53,7 @@ LAWS: Final = (
     calm.nothing_else_runs,
     calm.told_as_it_is,
     calm.mirrors_agree,
+    calm.manifests_are_read,
     calm.one_of_each,
     probing.startup_first,
     probing.ready_when_probed,
@@ -64,7 +66,8 @@ LAWS: Final = (
     promptness.gone_in_time,
     promptness.ends_noticed,
     promptness.ends_shown,
-    promptness.retries_wait,
+    beginnings.begun_in_time,
+    beginnings.retries_wait,
     promptness.nothing_begun_at_the_end,
     promptness.dead_runtime_told,
     remembering.ends_stay,

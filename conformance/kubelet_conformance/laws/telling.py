@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from typing import Any, Final
 
-from kubelet_conformance.laws.history import Shown
+from kubelet_conformance.laws.history import REBOOT, Shown
 from kubelet_conformance.laws.law import Seen
 from kubelet_conformance.laws.moments import (
     AROUND_S,
@@ -15,9 +16,11 @@ from kubelet_conformance.laws.moments import (
     is_of_api,
     kubelet_runs,
     law_of_worlds,
+    plain_init_of,
     runtime_is_well,
     server_is_well,
     shown_over_s,
+    spec_of,
 )
 from kubeobjects.quantity import parse_nano
 
@@ -79,10 +82,12 @@ def reboots_told_once(seen: Seen) -> Iterator[str]:
 
 @law_of_worlds("LIFE-161.1", "LIFE-161.2")
 def running_is_initialized(seen: Seen) -> Iterator[str]:
-    """A pod of which all containers wait for init containers is not shown as Running for long."""
+    """A pod of which no container runs, since all wait for init containers, or one of these runs,
+    is not shown as Running for long."""
     last: dict[str, float] = {}
-    if seen.history.did("outside"):  # what the runtime has forgotten is begun anew, while Running
-        return
+    outside = [each for each in seen.history.planned if each.kind == "outside"]
+    if any(each.about != REBOOT for each in outside):
+        return  # what the runtime has forgotten is begun anew, while Running
     for shown in reversed(seen.history.shown):
         until_s = last.get(shown.uid, seen.history.end_s)
         last[shown.uid] = shown.at_s
@@ -96,7 +101,10 @@ def running_is_initialized(seen: Seen) -> Iterator[str]:
         init = shown.status.get("initContainerStatuses") or ()
         waits = [(one.get("state") or {}).get("waiting") or {} for one in _regular(shown)]
         behind = waits and all(each.get("reason") == "PodInitializing" for each in waits)
-        if behind or any(_runs(one) and not one.get("started") for one in init):
+        plain = plain_init_of(spec_of(seen.history, shown.uid))
+        if behind or any(
+            _runs(one) and (one["name"] in plain or not one.get("started")) for one in init
+        ):
             at = seen.history.since(shown.at_s)
             yield f"{shown.pod} is Running at {at}, and its containers wait for init containers"
 
@@ -111,12 +119,13 @@ def _runs(status: Mapping[str, Any]) -> bool:
 
 @law_of_worlds("LIFE-012")
 def refused_when_full(seen: Seen) -> Iterator[str]:
-    """A pod is refused for lack of CPUs only when those of all pods that were not over before it
-    came, and its own, are more than the node has. (After a restart its end may be told later than
-    that of the others.)"""
+    """A pod is refused for lack of CPUs only when those of all pods that are not over, and its own,
+    are more than the node has. One that was refused itself, and never had a sandbox, does not
+    count, whenever the server is told so."""
     history = seen.history
     have = _cpus_of_node(history.requests)
-    over = shown_over_s(history)
+    over, refused = shown_over_s(history), _refused_s(seen)
+    begun = {call.uid for call in history.calls if call.method == "RunPodSandbox"}
     first: dict[str, float] = {}
     for shown in history.shown:
         first.setdefault(shown.uid, shown.at_s)
@@ -124,15 +133,33 @@ def refused_when_full(seen: Seen) -> Iterator[str]:
             continue
         if over.get(shown.uid) != shown.at_s:
             continue
-        wanted = sum(
-            _cpus(history.pods[uid])
-            for uid, at_s in first.items()
-            if uid in history.pods and over.get(uid, shown.at_s) >= first[shown.uid] - TOLD_S
+        wanted = max(
+            sum(
+                _cpus(history.pods[uid])
+                for uid in first
+                if uid in history.pods and over.get(uid, at_s) >= at_s - TOLD_S
+                if uid == shown.uid or uid in begun or min(refused.get(uid, [inf])) > at_s
+            )
+            for at_s in refused[shown.uid]
             if at_s <= shown.at_s
         )
         if wanted <= have:
             at = history.since(shown.at_s)
             yield f"{shown.pod} is refused at {at}: all want {wanted:g} CPUs, of {have:g}"
+
+
+def _refused_s(seen: Seen) -> Mapping[str, Sequence[float]]:
+    """UID -> when an event or its status told that a pod was refused for lack of something."""
+    told: dict[str, list[float]] = {}
+    for one in seen.history.requests:
+        body = one.body if isinstance(one.body, dict) else {}
+        if one.path.endswith("/events") and str(body.get("reason")).startswith("OutOf"):
+            about = body.get("involvedObject") or {}
+            told.setdefault(str(about.get("uid")), []).append(one.started_s)
+    for shown in seen.history.shown:
+        if str(shown.status.get("reason")).startswith("OutOf"):
+            told.setdefault(shown.uid, []).append(shown.at_s)
+    return told
 
 
 def _cpus(given: Sequence[Mapping[str, Any]]) -> float:

@@ -10,6 +10,7 @@ from kubelet_conformance.laws import (
     Breach,
     Law,
     ask,
+    beginnings,
     calm,
     probing,
     promptness,
@@ -18,7 +19,7 @@ from kubelet_conformance.laws import (
 )
 from kubelet_conformance.recordings.history import Known, Recording
 
-OF_WORLDS: Final = (calm, probing, promptness, remembering, telling)
+OF_WORLDS: Final = (beginnings, calm, probing, promptness, remembering, telling)
 """The modules of laws that are asked of worlds of search alone."""
 ENDS: Final[tuple[Known, ...]] = ("ends",)
 POD: Final[tuple[Known, ...]] = ("pods",)

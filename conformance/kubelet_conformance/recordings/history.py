@@ -6,6 +6,7 @@ What must never happen here: something that the recording does not show is taken
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import nan
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -125,7 +126,7 @@ def _planned(calls: Sequence[Exchange], *, outside: bool) -> Iterator[Planned]:
     """What happened to the node, as far as calls tell: rules of a proxy acted, a kubelet followed
     another one."""
     if outside:
-        yield Planned(0.0, "outside")
+        yield Planned(nan, "outside")
     for method in sorted({one.method for one in calls if one.disturbed}):
         yield Planned(0.0, "fault", method)
     for at_s in kubelet_starts(calls):

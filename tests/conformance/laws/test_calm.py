@@ -8,7 +8,7 @@ import pytest
 from kubecri.v1 import api_pb2 as cri
 
 from kubelet_conformance.laws import calm
-from kubelet_conformance.laws.history import History, There
+from kubelet_conformance.laws.history import History, Manifest, There
 from kubelet_conformance.laws.law import Law, Seen
 
 RUNS, EXITED = cri.CONTAINER_RUNNING, cri.CONTAINER_EXITED
@@ -57,7 +57,10 @@ RIGHT = There(
 
 @pytest.mark.parametrize(
     "law",
-    [calm.wanted_pods_go_on, calm.nothing_else_runs, calm.told_as_it_is, calm.mirrors_agree],
+    [
+        *(calm.wanted_pods_go_on, calm.nothing_else_runs, calm.told_as_it_is, calm.mirrors_agree),
+        calm.manifests_are_read,
+    ],
     ids=lambda law: law.name,
 )
 def test_each_holds_of_a_right_end_and_where_nobody_has_looked(law: Law) -> None:
@@ -160,3 +163,40 @@ def test_mirrors_and_static_pods_belong_together() -> None:
     for there, says in cases:
         (told,) = broken(calm.mirrors_agree, there)
         assert says in told
+
+
+def of_file(name: str = "own-node", **metadata: Any) -> Any:
+    return {**pod(name, RUNNING, **metadata), "metadata": {"name": name, **metadata}}
+
+
+def read(manifests: dict[str, list[Manifest]], *pods: Any) -> list[str]:
+    """What is said against a kubelet that has these static pods beside these manifests."""
+    listed = {one["metadata"]["name"]: one for one in pods}
+    return broken(calm.manifests_are_read, There(listed=listed, manifests=manifests))
+
+
+def test_each_manifest_is_a_pod_as_it_says() -> None:
+    own = of_file("own-node", annotations=STATIC)
+    new = of_file("own", labels={"version": "two"})
+    assert not read({"own": [Manifest(of_file("own"))]}, own)
+    assert read({"own": [Manifest(of_file("own"))]}) == [
+        "the manifest of own is there, and no pod of it"
+    ]
+    assert read({}, own) == ["static pod own is there, and no manifest of it"]
+    assert read({"own": [Manifest(new)]}, own) == ["static pod own is not as its manifest is"]
+    assert not read({"own": [Manifest(new), Manifest(of_file("own"))]}, own)
+
+
+def test_a_copy_beside_a_manifest_may_be_read_or_not() -> None:
+    copy = Manifest(of_file("own"), read=False)
+    assert not read({"own": [copy]})
+    assert not read({"own": [copy]}, of_file("own-node", annotations=STATIC))
+
+
+def test_a_mirror_of_an_older_manifest() -> None:
+    notes = {**STATIC, "kubernetes.io/config.hash": "y"}
+    there = There(
+        listed={"own": pod("own", RUNNING, annotations=notes)},
+        at_api={"own": pod("mirror", RUNNING, annotations=MIRROR)},
+    )
+    assert broken(calm.mirrors_agree, there) == ["mirror own is of another manifest than its pod"]

@@ -116,11 +116,14 @@ def test_laws_of_containers_and_calls() -> None:
     twice.runs("a")
     twice.runs("b", attempt=1)
     assert broken(calls=twice.made, pods=pod()) == {"one-running"}
-    assert broken(calls=twice.made, planned=[Planned(0, "outside")]) == set()
+    by_others = [Planned(twice.made[-1].started_s, "outside")]
+    assert broken(calls=twice.made, pods=pod(), planned=by_others) == set()
     boxes = Calls()
     boxes.sandbox("box")
     boxes.sandbox("other", attempt=1)
     assert broken(calls=boxes.made) == {"one-sandbox"}
+    assert broken(calls=boxes.made, planned=[Planned(0.1, "outside")]) == set()
+    assert broken(calls=boxes.made, planned=[Planned(-1, "outside")]) == {"one-sandbox"}
     boxes.sandbox("third", attempt=1)
     assert broken(calls=boxes.made) == {"one-sandbox", "attempts-grow"}
     static = Calls()

@@ -15,6 +15,7 @@ from kubelet_conformance.laws import (
     Planned,
     Shown,
     ask,
+    beginnings,
     probing,
     promptness,
     remembering,
@@ -42,6 +43,9 @@ class Made:
         self.by_users: list[Any] = []
         self.planned = [Planned(0.5, "calm")]
         self.events: list[Any] = []
+        self.notes = NOTES
+        self.gates: dict[str, bool] = {}
+        self.others: dict[str, list[Any]] = {}
         self.show(1.0, "Pending")
 
     def call(
@@ -67,7 +71,7 @@ class Made:
 
     def sandbox(self, at_s: float, error: Any = None) -> None:
         metadata = cri.PodSandboxMetadata(name="web", uid="u", namespace="default")
-        config = cri.PodSandboxConfig(metadata=metadata, annotations=NOTES)
+        config = cri.PodSandboxConfig(metadata=metadata, annotations=self.notes)
         answer = cri.RunPodSandboxResponse(pod_sandbox_id=f"box{at_s:g}")
         self.call(
             "RunPodSandbox", at_s, cri.RunPodSandboxRequest(config=config), answer, error=error
@@ -119,7 +123,8 @@ class Made:
 
     def broken(self) -> set[str]:
         """The names of the broken laws of worlds."""
-        pod = {"metadata": {"name": "web", "uid": "u", "annotations": NOTES}, "spec": self.spec}
+        notes = self.notes
+        pod = {"metadata": {"name": "web", "uid": "u", "annotations": notes}, "spec": self.spec}
         history = History(
             start_s=0.0,
             end_s=END_S,
@@ -129,7 +134,8 @@ class Made:
             shown=self.shown,
             planned=self.planned,
             events=self.events,
-            pods={"u": [pod]},
+            config={"featureGates": self.gates},
+            pods={"u": [pod], **self.others},
             stored={"web": pod},
         )
         return {breach.law.name for breach in ask(OF_WORLDS, history)}
@@ -139,7 +145,7 @@ OF_WORLDS = [
     law
     for law in LAWS
     if law.breaches.__module__
-    in {each.__name__ for each in (probing, promptness, remembering, telling)}
+    in {each.__name__ for each in (beginnings, probing, promptness, remembering, telling)}
 ]
 
 
@@ -300,6 +306,35 @@ def retries(gap_s: float) -> Made:
     return made
 
 
+def begins(at_s: float, again: bool = False) -> Made:
+    """A static pod that begins then, for the first time, or since its manifest came back."""
+    made = Made()
+    made.notes = {"kubernetes.io/config.source": "file"}
+    made.shown.clear()
+    made.show(1.0, "Pending")
+    if again:
+        made.sandbox(2.0)
+        made.runs("a", 3.0)
+        made.stops("a", 20.0)
+        made.call("StopPodSandbox", 21.0, cri.StopPodSandboxRequest(pod_sandbox_id="box2"))
+        made.planned.append(Planned(20.0, "manifest", "web.yaml"))
+        made.shown.append(Shown(30.0, "web", "u", {"phase": "Running"}, again=True))
+    made.sandbox(at_s)
+    return made
+
+
+def fails_in_a_row(gap_s: float, *, stirred: bool = False) -> Made:
+    """A sandbox cannot be made, each time after that gap."""
+    made = Made()
+    made.events.append({"reason": "FailedCreatePodSandBox", "involvedObject": {"uid": "u"}})
+    for number in range(5):
+        at_s = 10.0 + gap_s * number
+        made.sandbox(at_s, ("UNKNOWN", "no"))
+        if stirred:
+            made.call("StopPodSandbox", at_s + 0.2, cri.StopPodSandboxRequest(pod_sandbox_id="b"))
+    return made
+
+
 def begun_late(at_s: float) -> Made:
     made = running()
     made.user_deletes(20.0)
@@ -374,7 +409,7 @@ def failure_told(told: bool) -> Made:
 
 
 def reboots_told(times: int) -> Made:
-    made = Made()
+    made = running()
     made.events.append({"reason": "Rebooted", "message": "boot x", "count": times})
     return made
 
@@ -402,7 +437,7 @@ def asked_about(times: int) -> Made:
 
 
 def mirrors(gap_s: float) -> Made:
-    made = Made()
+    made = running()
     mirror = {"metadata": {"name": "own", "annotations": {"kubernetes.io/config.mirror": "x"}}}
     for at_s in (10.0, 10.0 + gap_s):
         made.asks("POST", "/api/v1/namespaces/default/pods", at_s, mirror, 201)
@@ -421,6 +456,7 @@ PAIRS = {
     "gone-in-time": (object_stays(100.0), object_stays(25.0)),
     "ends-noticed": (exit_noticed(200.0), exit_noticed(21.0)),
     "ends-shown": (exit_shown(60.0), exit_shown(21.0)),
+    "begun-in-time": (begins(100.0), begins(20.0)),
     "retries-wait": (retries(0.1), retries(10.0)),
     "nothing-begun-at-the-end": (begun_late(24.0), begun_late(20.5)),
     "dead-runtime-told": (dead_runtime(told=False), dead_runtime(told=True)),
@@ -461,3 +497,93 @@ def test_what_is_no_world_is_not_asked(law: str) -> None:
 def test_how_an_earlier_run_has_ended_stays_told() -> None:
     assert last_end_told(told=False).broken() == {"ends-stay"}
     assert last_end_told(told=True).broken() == set()
+
+
+def test_a_pod_that_comes_back_begins_again() -> None:
+    assert begins(100.0, again=True).broken() == {"begun-in-time"}
+    assert begins(45.0, again=True).broken() == set()
+    late = begins(100.0, again=True)
+    late.planned.append(Planned(31.0, "manifest", "web.yaml"))  # it is away once more
+    assert late.broken() == set()
+
+
+def test_what_fails_each_second_wants_a_reason() -> None:
+    assert fails_in_a_row(1.0).broken() == {"retries-wait"}
+    assert fails_in_a_row(1.0, stirred=True).broken() == set()
+    assert fails_in_a_row(10.0).broken() == set()
+
+
+def hook_hangs(stop_s: float) -> Made:
+    """A hook is under way, which a fault holds up, when its pod is deleted."""
+    made = with_probes(hook="postStart")
+    made.user_deletes(20.0)
+    made.runs_command("a", 4.0, "hook", ended_s=60.0, disturbed=True)
+    return gone(made, stop_s)
+
+
+def test_a_hook_that_hangs_holds_up_no_end() -> None:
+    assert hook_hangs(61.0).broken() == {"stopped-in-time"}
+    assert hook_hangs(21.0).broken() == set()
+
+
+def pulls_meanwhile(shown_s: float) -> Made:
+    """A container ends, while the image of another one is being pulled."""
+    made = exit_shown(shown_s)
+    pull = cri.PullImageRequest()
+    made.call("PullImage", 19.0, pull, disturbed=True, ended_s=80.0)
+    return made
+
+
+def test_the_end_of_a_container_is_shown_while_a_sync_waits() -> None:
+    assert pulls_meanwhile(60.0).broken() == {"ends-shown"}
+    assert pulls_meanwhile(21.0).broken() == set()
+
+
+def told_by_events(at_s: float) -> Made:
+    """A kubelet that listens to events shows so late that a container has ended."""
+    made = running()
+    made.gates = {"EventedPLEG": True}
+    made.ends("a", 20.0, 1)
+    made.show(at_s, "Running", shown(one="b", running={}, last=ended("a")))
+    return made
+
+
+def ended(one: str) -> dict[str, Any]:
+    return {"exitCode": 1, "containerID": f"fake://{one}"}
+
+
+def test_a_kubelet_with_events_notices_the_end_of_a_container() -> None:
+    assert told_by_events(200.0).broken() == {"ends-noticed"}
+    assert told_by_events(25.0).broken() == set()
+
+
+def rebooted_while_running(about: str, init: dict[str, Any]) -> Made:
+    made = running(initContainers=[{"name": "first"}])
+    made.planned.insert(0, Planned(15.0, "outside", about))
+    status = shown(one="a", terminated={"exitCode": 255})
+    made.show(20.0, "Running", status, initContainerStatuses=[shown("first", **init)])
+    made.show(40.0, "Running", shown(one="b", running={}))
+    return made
+
+
+def test_init_containers_that_run_after_a_boot_make_a_pod_pending() -> None:
+    assert "running-is-initialized" in rebooted_while_running("reboot", {"running": {}}).broken()
+    for about, init in (("", {"running": {}}), ("reboot", {"terminated": {"exitCode": 0}})):
+        made = rebooted_while_running(about, init)
+        assert "running-is-initialized" not in made.broken()
+
+
+def beside_one_refused(told_s: float) -> Made:
+    """A pod is refused at 2 s beside a larger one, which was refused at that moment."""
+    made = refused("3")
+    big = {"metadata": {"uid": "big", "annotations": NOTES}, "spec": refused("5").spec}
+    made.others = {"big": [big]}
+    made.shown.insert(0, Shown(1.0, "big", "big", {"phase": "Pending"}))
+    event = {"reason": "OutOfcpu", "involvedObject": {"uid": "big"}}
+    made.asks("POST", "/api/v1/namespaces/default/events", told_s, event, 201)
+    return made
+
+
+def test_a_pod_that_was_refused_itself_does_not_count() -> None:
+    assert "refused-when-full" in beside_one_refused(1.5).broken()
+    assert "refused-when-full" not in beside_one_refused(8.0).broken()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from math import inf
+from pathlib import Path
 from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
@@ -12,6 +13,7 @@ from kubecri.v1 import api_pb2 as cri
 from kubelet_conformance.harness.kubelets.base import KubeletDied
 from kubelet_conformance.harness.node.parts import Parts
 from kubelet_conformance.harness.node.watch import Watch
+from kubelet_conformance.harness.observing.manifest_files import manifests_in
 from kubelet_conformance.laws.history import History, Left, Shown, There
 
 LOOK_S: Final = 1.0
@@ -30,9 +32,7 @@ async def remove_pods(parts: Parts, watch: Watch) -> Left:
     for rule in parts.runtime.target.rules():
         if hasattr(rule, "release"):
             rule.release()
-    static = parts.config.get("staticPodPath") or parts.paths.manifests
-    manifests = parts.paths.base / static  # a relative one is below the file of the configuration
-    for file in manifests.rglob("*"):
+    for file in _manifests(parts).rglob("*"):
         if file.is_file() or file.is_symlink():
             file.unlink()
     if parts.manifests is not None:
@@ -46,6 +46,11 @@ async def remove_pods(parts: Parts, watch: Watch) -> Left:
         if left == NOTHING:
             break
     return left
+
+
+def _manifests(parts: Parts) -> Path:
+    """The directory of static pods; a relative one is below the file of the configuration."""
+    return parts.paths.base / (parts.config.get("staticPodPath") or parts.paths.manifests)
 
 
 def _is_stopped(watch: Watch) -> bool:
@@ -92,8 +97,9 @@ async def _left(parts: Parts, watch: Watch) -> Left:
     )
 
 
-async def there_on(parts: Parts, watch: Watch) -> There:
-    """What runtime, kubelet and API server have of pods now."""
+async def there_on(parts: Parts, watch: Watch, static: Collection[str]) -> There:
+    """What runtime, kubelet and API server have of pods now. `static`: names of the pods of which
+    the case has written manifests."""
     direct = parts.runtime.direct
     containers: Any = await direct.call("ListContainers", cri.ListContainersRequest())
     statuses = []
@@ -112,6 +118,7 @@ async def there_on(parts: Parts, watch: Watch) -> There:
             for name, pod in at_api.items()
             if pod["spec"].get("nodeName") == parts.node_name
         },
+        manifests=manifests_in(_manifests(parts), static),
         configmaps=frozenset(parts.api.names("configmaps") if parts.api is not None else ()),
     )
 

@@ -103,8 +103,8 @@ class Node:
 
     def remove_manifest(self, file: str) -> None:
         """Remove a file of the manifest directory."""
-        self._watch.plan("manifest", file)
         self._parts.manifest_place(file).unlink()
+        self._watch.plan("manifest", file)
 
     def write_manifest(self, file: str, text: str, *, twice: bool = False) -> None:
         """Write any text into the manifest directory, in one step (a hidden file is renamed);
@@ -325,7 +325,7 @@ class Node:
 
     async def there(self) -> There:
         """What runtime, kubelet and API server have of pods now."""
-        return await there_on(self._parts, self._watch)
+        return await there_on(self._parts, self._watch, self._files)
 
     @property
     def planned(self) -> Sequence[Planned]:

@@ -18,6 +18,7 @@ from kubelet_conformance.harness.image_registry import ImageRegistry
 from kubelet_conformance.harness.node.parts import Parts
 from kubelet_conformance.harness.node.watch import Watch
 from kubelet_conformance.harness.observing.looked import looked_at
+from kubelet_conformance.laws.history import REBOOT
 
 
 class NodeRuntime:
@@ -36,6 +37,10 @@ class NodeRuntime:
         self._watch.plan("outside")
         return self._parts.runtime.direct
 
+    async def asked(self, method: str, request: Any, timeout_s: float) -> Any:
+        """The answer of the runtime to a call that changes nothing, without record and faults."""
+        return await self._parts.runtime.direct.call(method, request, timeout_s=timeout_s)
+
     def pod_name(self, pod: str) -> str:
         """The name of that pod in the runtime: that of a static pod ends with the node's
         (SRC-033)."""
@@ -47,6 +52,12 @@ class NodeRuntime:
         (Feature.BEHAVIORS). Raises RuntimeError under a real runtime."""
         self._watch.plan("outside")
         return self._parts.runtime.fake
+
+    def reboot(self) -> None:
+        """Let the machine boot: everything in the runtime has ended. Raises RuntimeError under a
+        real runtime."""
+        self._watch.plan("outside", REBOOT)
+        self._parts.runtime.fake.reboot()
 
     @property
     def programmed(self) -> Any:

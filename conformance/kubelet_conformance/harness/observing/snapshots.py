@@ -94,7 +94,7 @@ class Snapshots:
         statuses = self._statuses.setdefault(name, [])
         if not statuses or statuses[-1] != status:
             statuses.append(status)
-        elif self._shown_uids[name] == uid:
+        elif self._shown_uids[name] == uid and not again:
             return
         self._shown_uids[name] = uid
         self.history.append(Shown(self._clock.monotonic_s(), name, uid, status, again))

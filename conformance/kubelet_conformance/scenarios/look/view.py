@@ -133,7 +133,7 @@ class View:
 
     async def _listed(self, method: str, request: Any) -> Any:
         try:
-            return await self.node.runtime.direct.call(method, request, timeout_s=LIST_S)
+            return await self.node.runtime.asked(method, request, timeout_s=LIST_S)
         except (CriError, grpc.RpcError):
             return None
 

@@ -79,7 +79,7 @@ class NodeSteps:
         runs = self._kubelet_runs
         if runs:
             await self._node.kubelet.kill()
-        self._node.runtime.fake.reboot()
+        self._node.runtime.reboot()
         if runs:
             await self._node.kubelet.start()
 

@@ -45,7 +45,7 @@ class Planned(Struct, frozen=True):
     """nan: it is not known when."""
     kind: PlannedKind
     about: str = ""
-    """The method of the calls, the path of the requests, the name of the pod; "": all."""
+    """The method of the calls, the path of the requests, the name of the pod or file; "": all."""
 
 
 class Left(Struct, frozen=True):

@@ -150,11 +150,12 @@ def runtime_is_well(
     counts: Callable[[Any], bool] = lambda call: True,
 ) -> bool:
     """Whether nobody disturbs a call in this time, and nothing happens in the runtime behind the
-    kubelet. `uid`: only calls of this pod count, and those of no pod. `counts`: which calls do.
-    That a container is not there is an answer that a kubelet has to go on with (CRI-086)."""
+    kubelet. `uid`: only what is done to this pod counts, and calls of no pod. `counts`: which calls
+    do. That a container is not there is an answer that a kubelet has to go on with (CRI-086)."""
+    own = {"", *(pod["metadata"]["name"] for pod in history.pods.get(uid) or ())}
     for each in history.planned:
-        outside = each.kind in ("outside", "stopped")
-        if outside and begin_s - AROUND_S <= each.at_s <= end_s:
+        stopped = each.kind == "stopped" and (not uid or each.about in own)
+        if (stopped or each.kind == "outside") and begin_s - AROUND_S <= each.at_s <= end_s:
             return False
     for call in history.calls:
         mine = not uid or call.uid in ("", uid)

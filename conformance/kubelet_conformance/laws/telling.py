@@ -125,7 +125,8 @@ def refused_when_full(seen: Seen) -> Iterator[str]:
     history = seen.history
     have = _cpus_of_node(history.requests)
     over, refused = shown_over_s(history), _refused_s(seen)
-    begun = {call.uid for call in history.calls if call.method == "RunPodSandbox"}
+    counts = {call.uid for call in history.calls if call.method == "RunPodSandbox"}
+    counts |= deletions(history).keys()  # one that is to end counts until it has
     first: dict[str, float] = {}
     for shown in history.shown:
         first.setdefault(shown.uid, shown.at_s)
@@ -138,7 +139,7 @@ def refused_when_full(seen: Seen) -> Iterator[str]:
                 _cpus(history.pods[uid])
                 for uid in first
                 if uid in history.pods and over.get(uid, at_s) >= at_s - TOLD_S
-                if uid == shown.uid or uid in begun or min(refused.get(uid, [inf])) > at_s
+                if uid == shown.uid or uid in counts or min(refused.get(uid, [inf])) > at_s
             )
             for at_s in refused[shown.uid]
             if at_s <= shown.at_s

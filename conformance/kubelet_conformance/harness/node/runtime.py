@@ -99,13 +99,13 @@ class NodeRuntime:
     async def kill_container(self, container: str, *, pod: str) -> None:
         """End the running container behind the kubelet's back, with exit code 137
         (Feature.OUTSIDE_KILL). Raises RuntimeError when it does not run."""
-        self._watch.plan("stopped")
+        self._watch.plan("stopped", self._watch.runtime_name(pod))
         await self._parts.runtime.kill_container(self._watch.runtime_name(pod), container)
 
     async def stop_sandbox(self, pod: str) -> None:
         """Stop the pod's ready sandbox, and what runs in it, behind the kubelet's back
         (Feature.OUTSIDE_KILL). Raises RuntimeError when it has none."""
-        self._watch.plan("stopped")
+        self._watch.plan("stopped", self._watch.runtime_name(pod))
         await self._parts.runtime.stop_sandbox(self._watch.runtime_name(pod))
 
     async def forget(self, pod: str, container: str | None = None) -> None:

@@ -114,7 +114,7 @@ def refused_when_full(seen: Seen) -> Iterator[str]:
     """A pod is refused for lack of CPUs only when those of all pods that are not over, and its own,
     are more than the node has."""
     history = seen.history
-    have = _cpus_of_node(history.requests)
+    have = cpus_of_node(history.requests)
     over = shown_over_s(history)
     first: dict[str, float] = {}
     for shown in history.shown:
@@ -147,7 +147,7 @@ def _cpus(given: Sequence[Mapping[str, Any]]) -> float:
     )
 
 
-def _cpus_of_node(requests: Sequence[Any]) -> float | None:
+def cpus_of_node(requests: Sequence[Any]) -> float | None:
     """What the node has to give, as the kubelet has told; None: it has not."""
     for one in requests:
         if one.method == "POST" and one.path.endswith("/nodes") and isinstance(one.body, dict):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from math import inf
 from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
@@ -13,13 +14,15 @@ from kubecri.v1 import api_pb2 as cri
 from kubelet_conformance.laws.alone import exclusive_cpus
 from kubelet_conformance.laws.history import There
 from kubelet_conformance.laws.law import Seen
-from kubelet_conformance.laws.lives import Container
+from kubelet_conformance.laws.lives import Container, Sandbox
 from kubelet_conformance.laws.moments import (
     FILES,
     SOURCE,
     containers_of,
+    deletions,
     is_of_api,
     law_of_worlds,
+    shown_over_s,
     sidecars_of,
     spec_of,
     was_edited,
@@ -127,6 +130,31 @@ def _is_done(before: Container, policy: str, at_s: float) -> bool:
     kept = before.removed_s is None or before.removed_s > at_s
     ended = before.exit_code == 0 or policy == "Never"
     return before.started_s is not None and known and kept and ended and not before.stops
+
+
+@law_of_worlds("LIFE-226.3")
+def ports_given_once(seen: Seen) -> Iterator[str]:
+    """No pod of the API server gets a sandbox with a port of the node that a ready sandbox of
+    another one has. (The port of one that is over, or that is gone from the server, counts no
+    more.)"""
+    history = seen.history
+    if history.did("user", "outside"):
+        return
+    over = shown_over_s(history)
+    gone = {uid for uid, asked in deletions(history).items() if any(d.grace_s == 0 for d in asked)}
+    has: dict[tuple[str, int, int], list[Sandbox]] = {}
+    for call in history.calls:
+        if call.method != "RunPodSandbox" or call.error is not None or call.ended_s is None:
+            continue
+        box = seen.lives.sandboxes[call.response.pod_sandbox_id]
+        for port in call.request.config.port_mappings if is_of_api(history, box.uid) else ():
+            others = has.setdefault((port.host_ip, port.protocol, port.host_port), [])
+            for other in others if port.host_port else ():
+                ended_s = min(over.get(other.uid, inf), other.over_s or inf)
+                if other.uid not in {box.uid, *gone} and ended_s > box.asked_s:
+                    at = history.since(box.asked_s)
+                    yield f"{box.pod} gets the port {port.host_port} of {other.pod} at {at}"
+            others.append(box)
 
 
 @law_of_worlds("LIFE-037")

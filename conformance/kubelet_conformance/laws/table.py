@@ -87,6 +87,7 @@ LAWS: Final = (
     fitting.manifests_known,
     fitting.done_in_any_sandbox,
     fitting.sandboxes_in_no_hurry,
+    fitting.ports_given_once,
     fitting.phases_fit,
     fitting.shared_keep_off,
     fitting.no_more_than_fits,

@@ -134,6 +134,19 @@ def asks_for_sandboxes(gap_s: float) -> Made:
     return made
 
 
+def with_ports(second: int) -> Made:
+    made = Made()
+    made.also = {"v": made.pod() | {"metadata": {"name": "web2", "uid": "v", "annotations": NOTES}}}
+    for number, (uid, port) in enumerate((("u", 8080), ("v", second))):
+        metadata = cri.PodSandboxMetadata(name=uid, uid=uid)
+        mapped = [cri.PortMapping(host_port=port)]
+        config = cri.PodSandboxConfig(metadata=metadata, port_mappings=mapped)
+        answer = cri.RunPodSandboxResponse(pod_sandbox_id=f"box-{uid}")
+        request = cri.RunPodSandboxRequest(config=config)
+        made.call("RunPodSandbox", 10.0 + number, request, answer, uid=uid)
+    return made
+
+
 def ended_as(policy: str) -> Made:
     made = Made()
     made.there = There(at_api={"web": pod(policy=policy, terminated={"exitCode": 1})})
@@ -174,6 +187,7 @@ PAIRS = {
     "manifests-known": (with_manifest(known=False), with_manifest(known=True)),
     "done-in-any-sandbox": (done_and_started(0), done_and_started(1)),
     "sandboxes-in-no-hurry": (asks_for_sandboxes(0.2), asks_for_sandboxes(2.0)),
+    "ports-given-once": (with_ports(8080), with_ports(8081)),
     "phases-fit": (ended_as("Never"), ended_as("Always")),
     "shared-keep-off": (may_use("3-7"), may_use("4-7")),
     "no-more-than-fits": (asks_for("5"), asks_for("4")),
@@ -248,3 +262,12 @@ def test_a_node_has_no_more_pods_than_it_may() -> None:
     full.also = {"v": full.pod() | {"metadata": {"name": "web2", "uid": "v"}}}
     full.there = There(containers=[in_runtime("a"), in_runtime("b", uid="v")])
     assert full.broken() == {"no-more-than-fits"}
+
+
+def test_the_port_of_a_pod_that_is_over_or_deleted_at_once_is_free() -> None:
+    over = with_ports(8080)
+    over.show(10.5, "Failed")
+    assert over.broken() == set()
+    gone = with_ports(8080)
+    gone.user_deletes(10.5, 0)
+    assert "ports-given-once" not in gone.broken()

@@ -33,7 +33,7 @@ def given_once(seen: Seen) -> Iterator[str]:
             has[one.id] = kept | _cpus(seen, one, call.request.linux)
         else:
             running[one.id] = one
-        running = {each.id: each for each in running.values() if _runs_at(each, call.ended_s)}
+        running = {each.id: each for each in running.values() if _runs_at(seen, each, call.ended_s)}
         for other in running.values() if one.id in running else ():
             both = has[one.id] & has[other.id]
             is_same = (other.uid, other.name) == (one.uid, one.name)  # another instance of it
@@ -95,8 +95,13 @@ def _succeeded(call: Any) -> bool:
     return call.ended_s is not None and call.error is None
 
 
-def _runs_at(one: Container, at_s: float) -> bool:
-    return one.over_s is None or one.over_s > at_s
+def _runs_at(seen: Seen, one: Container, at_s: float) -> bool:
+    """Whether it has not ended by then, as far as any call tells: events of the runtime, which are
+    no calls, may have told the kubelet sooner, but not before its end."""
+    history = seen.history
+    at_ns = history.start_ns + int((at_s - history.start_s) * 1e9)
+    has_ended = 0 < one.finished_ns <= at_ns
+    return not has_ended and (one.over_s is None or one.over_s > at_s)
 
 
 def _devices(config: Any) -> frozenset[str]:

@@ -96,10 +96,10 @@ def nothing_after_its_end(seen: Seen) -> Iterator[str]:
     starts = [each.at_s for each in seen.history.planned if each.kind == "start"]
     over: dict[str, float] = {}
     for one in seen.history.shown:
+        if one.again and is_static(seen, one.uid):
+            over.pop(one.uid, None)  # it has come back as if it were new
         if one.status.get("phase") in ENDED:
             over.setdefault(one.uid, one.at_s)
-        elif one.again and is_static(seen, one.uid):
-            over.pop(one.uid, None)  # it has come back as if it were new
     for call in seen.history.calls:
         if call.method in ("RunPodSandbox", "CreateContainer", "StartContainer"):
             ended_s = over.get(call.uid)

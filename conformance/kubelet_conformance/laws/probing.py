@@ -24,6 +24,8 @@ from kubelet_conformance.laws.moments import (
 PROBES: Final = ("startupProbe", "livenessProbe", "readinessProbe")
 UNDER_WAY_S: Final = 1.5
 """So long after a moment a probe may begin that was due before."""
+EVENTS_LATE_S: Final = 11.5
+"""So long where the runtime's events are listened to (gate EventedPLEG)."""
 STARTED_S: Final = 20.0
 LATE_S: Final = 4.0
 """So much later than its period a probe may come."""
@@ -116,8 +118,10 @@ def ready_when_probed(seen: Seen) -> Iterator[str]:
 
 @law_of_worlds("PROBE-091.1")
 def probes_end(seen: Seen) -> Iterator[str]:
-    """When its pod is to end, a regular container meets no liveness or startup probe any more."""
+    """When its pod is to end, a regular container meets no liveness or startup probe any more. (The
+    step that ends it may wait for events of the runtime.)"""
     history = seen.history
+    limit_s = EVENTS_LATE_S if listens_to_events(history) else UNDER_WAY_S
     for one, entry, runs in _probed(seen):
         asked = deletions(history).get(one.uid)
         if not asked or entry not in spec_of(history, one.uid)["containers"]:
@@ -126,7 +130,7 @@ def probes_end(seen: Seen) -> Iterator[str]:
         for probe in ("livenessProbe", "startupProbe"):
             for call in runs.get(probe, ()):
                 late_s = call.started_s - began_s
-                if late_s > UNDER_WAY_S and _is_told(seen, one.uid, began_s, call.started_s):
+                if late_s > limit_s and _is_told(seen, one.uid, began_s, call.started_s):
                     at = history.since(call.started_s)
                     yield f"{one.pod}/{one.name} meets its {probe} at {at}, its pod is to end"
                     break

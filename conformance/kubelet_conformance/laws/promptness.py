@@ -93,11 +93,16 @@ def sidecars_in_turn(seen: Seen) -> Iterator[str]:
 
 @law_of_worlds("STAT-030.4", "STAT-020.2")
 def gone_in_time(seen: Seen) -> Iterator[str]:
-    """The object of a pod that was deleted goes when its containers and its sandbox have ended."""
+    """The object of a pod that was deleted goes when its containers and its sandbox have ended, and
+    the runtime has stopped the sandbox without an error."""
     history = seen.history
     if history.did("user"):  # it may have gone without a word
         return
     gone_s, over = _deleted_by_kubelet(seen), shown_over_s(history)
+    failed_s: dict[str, list[float]] = {}
+    for call in history.calls:
+        if call.method == "StopPodSandbox" and call.error is not None and call.ended_s is not None:
+            failed_s.setdefault(call.uid, []).append(call.ended_s)
     for uid, asked in deletions(history).items():
         if over.get(uid, inf) < asked[-1].at_s or any(each.grace_s == 0 for each in asked):
             continue  # the server deletes it at once
@@ -105,6 +110,7 @@ def gone_in_time(seen: Seen) -> Iterator[str]:
         boxes = [box for box in seen.lives.sandboxes.values() if box.uid == uid]
         ends_s = [one.over_s for one in instances if one.started_s is not None]
         ends_s += [box.over_s for box in boxes]
+        ends_s += failed_s.get(uid, [])
         if None in ends_s:
             continue
         over_s = max([asked[0].at_s, *(end_s or 0.0 for end_s in ends_s)])
@@ -221,15 +227,24 @@ def _says_unready(body: Any) -> bool:
 
 
 def _running(seen: Seen, uid: str, at_s: float) -> Sequence[Container]:
-    """The containers of a pod that run then, as the kubelet knows."""
-    every = [one for instances in seen.lives.of_pod(uid).values() for one in instances]
+    """The containers of a pod that run then, as the kubelet knows. (When it has made a container
+    again, the runtime has told it that the one before is no more, or has forgotten that one.)"""
+    made = [
+        max((one for one in instances if one.asked_s < at_s), key=_asked_s, default=None)
+        for instances in seen.lives.of_pod(uid).values()
+    ]
     return [
         one
-        for one in every
-        if one.started_s is not None
+        for one in made
+        if one is not None
+        and one.started_s is not None
         and one.started_s < at_s
         and (one.over_s is None or one.over_s > at_s)
     ]
+
+
+def _asked_s(one: Container) -> float:
+    return one.asked_s
 
 
 def _is_still(seen: Seen, uid: str, begin_s: float, end_s: float) -> bool:

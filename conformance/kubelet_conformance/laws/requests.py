@@ -111,11 +111,12 @@ def no_equal_writes(seen: Seen) -> Iterator[str]:
 @law("LIFE-240")
 def events_of_what_is_there(seen: Seen) -> Iterator[str]:
     """Each event is of the kubelet of this node, about a pod it has had or has refused to take,
-    or the node, and says so in full. (Of two manifests of one name each may be the pod for less
-    than a moment: of a static pod the name is enough.)"""
+    or the node, and says so in full. (A manifest may be the pod of its name for less than a moment:
+    of a static pod the name is enough.)"""
     names = {
         given[0]["metadata"]["name"] for given in seen.history.pods.values() if _is_static(given)
     }
+    of_manifests = f"-{seen.history.node_name}" if seen.history.did("manifest") else ()
     uids = {one.uid for one in seen.history.shown} | seen.history.pods.keys()
     uids |= {call.uid for call in seen.history.calls}
     uids.update(pod["metadata"]["uid"] for pod in seen.history.stored.values())
@@ -134,6 +135,7 @@ def events_of_what_is_there(seen: Seen) -> Iterator[str]:
             yield f"{name} is from {host}"
         refused = event.get("reason") == "FailedValidation"  # SRC-024: it is no pod of the node
         known = about.get("uid", "") in uids | {""} or about.get("name") in names
+        known |= about.get("name", "").endswith(of_manifests)
         if about.get("kind") == "Pod" and not known and not refused:
             yield f"{name} ({about['uid']}): no such pod was there"
 

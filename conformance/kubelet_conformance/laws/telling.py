@@ -111,8 +111,9 @@ def _runs(status: Mapping[str, Any]) -> bool:
 
 @law_of_worlds("LIFE-012")
 def refused_when_full(seen: Seen) -> Iterator[str]:
-    """A pod is refused for lack of CPUs only when those of all pods that are not over, and its own,
-    are more than the node has."""
+    """A pod is refused for lack of CPUs only when those of all pods that were not over before it
+    came, and its own, are more than the node has. (After a restart its end may be told later than
+    that of the others.)"""
     history = seen.history
     have = cpus_of_node(history.requests)
     over = shown_over_s(history)
@@ -126,7 +127,7 @@ def refused_when_full(seen: Seen) -> Iterator[str]:
         wanted = sum(
             _cpus(history.pods[uid])
             for uid, at_s in first.items()
-            if uid in history.pods and over.get(uid, shown.at_s) >= shown.at_s - TOLD_S
+            if uid in history.pods and over.get(uid, shown.at_s) >= first[shown.uid] - TOLD_S
             if at_s <= shown.at_s
         )
         if wanted <= have:

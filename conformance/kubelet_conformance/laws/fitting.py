@@ -91,18 +91,6 @@ def no_other_sandboxes(seen: Seen) -> Iterator[str]:
             yield f"{count} sandboxes of {name} are ready"
 
 
-@law_of_worlds("SRC-002.2", "SRC-003.3")
-def manifests_known(seen: Seen) -> Iterator[str]:
-    """In a node left alone, `/pods` shows the pod of each manifest that is there, unless the
-    kubelet says what is wrong with the file."""
-    there = seen.history.there
-    if there is None:
-        return
-    for name in sorted(there.manifests):
-        if f"{name}-{seen.history.node_name}" not in there.listed:
-            yield f"the manifest of {name} is there, and no such pod is known"
-
-
 @law_of_worlds("LIFE-111.2", "LIFE-111.3", "LIFE-111.5")
 def done_in_any_sandbox(seen: Seen) -> Iterator[str]:
     """A regular container that has succeeded by itself, or whose policy is Never, is not started

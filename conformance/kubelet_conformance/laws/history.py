@@ -70,9 +70,6 @@ class There(Struct, frozen=True, kw_only=True):
     """Name -> pod of the node, as the API server has it, mirrors included."""
     configmaps: frozenset[str] = frozenset()
     """The names of those that the API server has."""
-    manifests: frozenset[str] = frozenset()
-    """The names, as they are written, of the pods of the manifests that are there and of which the
-    kubelet has not said that something is wrong with them."""
 
 
 class History(Struct, frozen=True, kw_only=True):

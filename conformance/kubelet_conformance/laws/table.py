@@ -84,7 +84,6 @@ LAWS: Final = (
     telling.mirrors_made_once,
     fitting.never_two_at_once,
     fitting.no_other_sandboxes,
-    fitting.manifests_known,
     fitting.done_in_any_sandbox,
     fitting.sandboxes_in_no_hurry,
     fitting.ports_given_once,

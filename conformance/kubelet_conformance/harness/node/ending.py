@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import inf
-from pathlib import Path
 from typing import Any, Final
 
-import yaml
 from kubecri.v1 import api_pb2 as cri
 
 from kubelet_conformance.harness.kubelets.base import KubeletDied
 from kubelet_conformance.harness.node.parts import Parts
 from kubelet_conformance.harness.node.watch import Watch
-from kubelet_conformance.harness.observing.kubelet_log import refused_files
 from kubelet_conformance.laws.history import History, Left, Shown, There
 
 LOOK_S: Final = 1.0
 GRACE_S: Final = 1
-MANIFESTS: Final = (".yaml", ".yml", ".json")
 NOTHING: Final = Left(asked=True)
 
 
@@ -34,7 +30,9 @@ async def remove_pods(parts: Parts, watch: Watch) -> Left:
     for rule in parts.runtime.target.rules():
         if hasattr(rule, "release"):
             rule.release()
-    for file in _directory(parts).rglob("*"):
+    static = parts.config.get("staticPodPath") or parts.paths.manifests
+    manifests = parts.paths.base / static  # a relative one is below the file of the configuration
+    for file in manifests.rglob("*"):
         if file.is_file() or file.is_symlink():
             file.unlink()
     if parts.manifests is not None:
@@ -115,27 +113,7 @@ async def there_on(parts: Parts, watch: Watch) -> There:
             if pod["spec"].get("nodeName") == parts.node_name
         },
         configmaps=frozenset(parts.api.names("configmaps") if parts.api is not None else ()),
-        manifests=_manifests(parts),
     )
-
-
-def _directory(parts: Parts) -> Path:
-    """That of the manifests; a relative one is below the file of the configuration."""
-    static = parts.config.get("staticPodPath") or parts.paths.manifests
-    return Path(parts.paths.base / static)
-
-
-def _manifests(parts: Parts) -> frozenset[str]:
-    """The names of the pods of the manifests that are there, without files that the kubelet has
-    refused and such as are copies of others by their names."""
-    directory = _directory(parts)
-    refused = refused_files(parts.kubelet.log_lines(), str(directory))
-    names = set()
-    for file in directory.iterdir() if directory.is_dir() else ():
-        if file.suffix in MANIFESTS and not file.name.startswith(".") and file.name not in refused:
-            with suppress(yaml.YAMLError, OSError, KeyError, TypeError):
-                names.add(str(yaml.safe_load(file.read_text())["metadata"]["name"]))
-    return frozenset(names)
 
 
 def history_of(

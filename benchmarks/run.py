@@ -70,7 +70,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "idle_pods": Benchmark(KUBELET, {}, {"duration_s": 10.0}),
     "soak": Benchmark(FAKE, {"duration_s": 60.0}, {"duration_s": 20.0}),
     "suite": Benchmark(SUITE, {}, {"words": ("--area", "pleg")}),
-    "chaos_worlds": Benchmark(SUITE, {"worlds": 40}, {"worlds": 5}),
+    "search_worlds": Benchmark(SUITE, {"worlds": 40}, {"worlds": 5}),
     "side_by_side": Benchmark(
         SUITE, {}, {"only": ("lives", "unchanged_relist", "requests"), "few": True}
     ),

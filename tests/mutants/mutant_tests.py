@@ -32,7 +32,9 @@ PLAN: Final = "REFKUBELET_MUTANTS"
 """The file that says which mutants are tried, by which tests, in one pytest."""
 FAILED: Final = "REFKUBELET_MUTANT_FAILED"
 """The file that the names of failed tests are written to, as lines of JSON."""
-SLOW: Final = ("tests/chaos", "tests/verified", "tests/project", "tests/examples", "tests/clients")
+SLOW: Final = (
+    *("tests/attacks", "tests/verified", "tests/project", "tests/examples", "tests/clients"),
+)
 """About other things than one clause."""
 
 

@@ -31,15 +31,8 @@ from refit import written as written_table
 from suite_mutants import not_good_enough, remarks
 from suite_run import Answer
 
-from kubelet_conformance.laws import (
-    LAWS,
-    beginnings,
-    calm,
-    probing,
-    promptness,
-    remembering,
-    telling,
-)
+from kubelet_conformance.laws import LAWS
+from kubelet_conformance.recordings.asking import OF_WORLDS
 from kubelet_conformance.registry import load_cases
 
 GOOD = """\
@@ -152,9 +145,7 @@ def test_each_law_has_a_wrong_kubelet_that_it_must_notice() -> None:
     test_search_known.py): about a node that was left alone, those that only worlds are asked, and
     about phases, which cases look at themselves."""
     named = {law for mutant in read_all() for law in mutant.laws}
-    of_worlds = {
-        each.__name__ for each in (beginnings, calm, probing, promptness, remembering, telling)
-    }
+    of_worlds = {each.__name__ for each in OF_WORLDS}
     drawn = {law.name for law in LAWS if law.breaches.__module__ in of_worlds}
     drawn |= {"phases-go-on", "nothing-after-its-end"}
     assert named == {law.name for law in LAWS} - drawn

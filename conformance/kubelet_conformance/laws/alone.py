@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any, Final
 
 from kubelet_conformance.laws.law import Seen, law
-from kubelet_conformance.laws.lives import Container
+from kubelet_conformance.laws.lives import Container, Sandbox
 from kubeobjects.quantity import NANO, QuantityError, parse_nano
 from refkubelet.model.cpuset import parse_cpuset
 
@@ -61,6 +61,22 @@ def user_ids_given_once(seen: Seen) -> Iterator[str]:
         is_over = one.over_s is not None and one.over_s <= other.made_s
         if one.uid != other.uid and not is_over and (ids[0] in others or others[0] in ids):
             yield f"{one.pod} has the user IDs from {ids[0]}, {other.pod} those from {others[0]}"
+
+
+@law("CG-012.1")
+def cgroups_given_once(seen: Seen) -> Iterator[str]:
+    """No two pods that have ready sandboxes have the same cgroup."""
+    given: dict[str, list[Sandbox]] = {}
+    for call in seen.history.calls:
+        if call.method != "RunPodSandbox" or not _succeeded(call):
+            continue
+        parent = call.request.config.linux.cgroup_parent
+        box = seen.lives.sandboxes[call.response.pod_sandbox_id]
+        for other in given.setdefault(parent, []) if parent else ():
+            is_over = other.over_s is not None and other.over_s <= box.made_s
+            if other.uid != box.uid and not is_over:
+                yield f"{other.pod} and {box.pod} have the cgroup {parent}"
+        given.setdefault(parent, []).append(box)
 
 
 def _container_of(seen: Seen, call: Any) -> Container | None:

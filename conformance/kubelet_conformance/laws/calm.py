@@ -69,14 +69,15 @@ def _in_the_way(seen: Seen, name: str, pod: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_to_run(seen: Seen, pod: Mapping[str, Any], ended: Mapping[str, Any]) -> bool:
-    """Whether a container of a pod that is always restarted has ended so long ago that no back-off
-    can be in its way."""
+    """Whether a container that is to be restarted has ended so long ago that no back-off can be in
+    its way."""
     policy = pod["spec"].get("restartPolicy") or "Always"
     rules = any(each.get("restartPolicyRules") for each in pod["spec"]["containers"])
     own = any(each.get("restartPolicy") for each in pod["spec"]["containers"])
     ended_at = ended.get("finishedAt") or ""
     long_ago = ended_at < _wall(seen, seen.history.end_s - LONGEST_BACKOFF_S)
-    return policy == "Always" and not rules and not own and long_ago
+    again = policy == "Always" or (policy == "OnFailure" and ended.get("exitCode", 0) != 0)
+    return again and not rules and not own and long_ago
 
 
 def _not_through(seen: Seen, name: str, pod: Mapping[str, Any]) -> Iterator[str]:

@@ -200,8 +200,11 @@ def nothing_begun_at_the_end(seen: Seen) -> Iterator[str]:
 
 @law_of_worlds("PLEG-202.1", "PLEG-202.4")
 def dead_runtime_told(seen: Seen) -> Iterator[str]:
-    """A node of which the runtime does not tell its status is not ready."""
+    """A node of which the runtime does not tell its status is not ready, where there is a server to
+    be told."""
     history = seen.history
+    if not history.requests:
+        return
     told = [call for call in history.calls if call.method == "Status"]
     well_s = [call.ended_s for call in told if call.error is None and call.ended_s is not None]
     tried_s = [call.started_s for call in told]

@@ -123,7 +123,7 @@ def refused_when_full(seen: Seen) -> Iterator[str]:
     are more than the node has. One that was refused itself, and never had a sandbox, does not
     count, whenever the server is told so."""
     history = seen.history
-    have = _cpus_of_node(history.requests)
+    have = cpus_of_node(history.requests)
     over, refused = shown_over_s(history), _refused_s(seen)
     counts = {call.uid for call in history.calls if call.method == "RunPodSandbox"}
     counts |= deletions(history).keys()  # one that is to end counts until it has
@@ -176,7 +176,7 @@ def _cpus(given: Sequence[Mapping[str, Any]]) -> float:
     )
 
 
-def _cpus_of_node(requests: Sequence[Any]) -> float | None:
+def cpus_of_node(requests: Sequence[Any]) -> float | None:
     """What the node has to give, as the kubelet has told; None: it has not."""
     for one in requests:
         if one.method == "POST" and one.path.endswith("/nodes") and isinstance(one.body, dict):

@@ -12,14 +12,25 @@ from kubelet_conformance.laws import (
     ask,
     beginnings,
     calm,
+    fitting,
     probing,
     promptness,
+    reasons,
     remembering,
     telling,
 )
 from kubelet_conformance.recordings.history import Known, Recording
 
-OF_WORLDS: Final = (beginnings, calm, probing, promptness, remembering, telling)
+OF_WORLDS: Final = (
+    beginnings,
+    calm,
+    fitting,
+    probing,
+    promptness,
+    reasons,
+    remembering,
+    telling,
+)
 """The modules of laws that are asked of worlds of search alone."""
 ENDS: Final[tuple[Known, ...]] = ("ends",)
 POD: Final[tuple[Known, ...]] = ("pods",)
@@ -39,6 +50,7 @@ WANTS: Final[Mapping[str, tuple[Known, ...]]] = {
     "nothing-in-what-is-over": (),
     "given-once": (*POD, *ENDS),
     "user-ids-given-once": (),
+    "cgroups-given-once": (),
     "phases-go-on": STATUSES,
     "restarts-go-up": STATUSES,
     "ready-while-running": STATUSES,

@@ -111,11 +111,14 @@ EXCUSES: Final = (
         )
         for law in ("mirrors-agree", "wanted-pods-go-on")
     ),
-    Excuse(
-        "evented-old-sandbox",
-        "one-sandbox",
-        "with EventedPLEG a pod is started a second time when its old sandbox is collected",
-        _is_evented,
+    *(
+        Excuse(
+            "evented-old-sandbox",
+            law,
+            "with EventedPLEG a pod is started a second time when its old sandbox is collected",
+            _is_evented,
+        )
+        for law in ("one-sandbox", "never-two-at-once", "no-other-sandboxes")
     ),
     Excuse(
         "static-shown-ended",
@@ -161,11 +164,14 @@ EXCUSES: Final = (
         "what was created before a reboot counts as initialized",
         _in_worlds_of("reboots", "init containers"),
     ),
-    Excuse(
-        "141155",
-        "startup-first",
-        "what an earlier instance had reached counts for the next one",
-        _in_worlds_of("probes"),
+    *(
+        Excuse(
+            "141155",
+            law,
+            "what an earlier instance had reached counts for the next one",
+            _in_worlds_of("probes"),
+        )
+        for law in ("startup-first", "started-when-probed")
     ),
     Excuse(
         "29845",

@@ -85,6 +85,19 @@ def test_a_pod_that_does_not_go_on(web: Any, says: str) -> None:
     assert says in told
 
 
+def test_a_container_that_is_to_be_restarted_and_has_ended_long_ago() -> None:
+    def told(policy: str, code: int, ended_at: str = "1970-01-01T00:00:01Z") -> list[str]:
+        web = pod("web", {"terminated": {"exitCode": code, "finishedAt": ended_at}})
+        web["spec"]["restartPolicy"] = policy
+        return broken(calm.wanted_pods_go_on, There(at_api={"web": web}))
+
+    for policy, code in (("Always", 0), ("OnFailure", 1)):
+        (says,) = told(policy, code)
+        assert "is not started again" in says
+        assert told(policy, code, "1970-01-01T00:09:00Z") == []  # in back-off
+    assert told("OnFailure", 0) == told("Never", 1) == []
+
+
 def test_a_pod_may_wait_in_back_off_for_init_containers_and_for_objects_that_are_not_there() -> (
     None
 ):

@@ -165,3 +165,18 @@ def test_ranges_of_user_ids_do_not_overlap() -> None:
     assert broken(law, [apart[0], stopped("a", 2), twice[2]]) == []
     assert broken(law, [apart[0], sandbox("a", 3, (65536, 65536))]) == []  # the same pod
     assert broken(law, [apart[0], sandbox("d", 3, (65536, 0))]) == []  # none at all
+
+
+def test_no_two_pods_have_one_cgroup() -> None:
+    law = alone.cgroups_given_once
+    one, other = sandbox("a", 1), sandbox("b", 2)
+    for box, parent in ((one, "/kubepods/poda"), (other, "/kubepods/podb")):
+        box.request.config.linux.cgroup_parent = parent
+    assert broken(law, [one, other]) == []
+    other.request.config.linux.cgroup_parent = "/kubepods/poda"
+    assert broken(law, [one, other]) == ["a and b have the cgroup /kubepods/poda"]
+    assert broken(law, [one, stopped("a", 1.5), other]) == []
+    assert broken(law, [one, one]) == []  # the same pod
+    for box in (one, other):
+        box.request.config.linux.cgroup_parent = ""
+    assert broken(law, [one, other]) == []  # cgroupsPerQOS is off

@@ -345,6 +345,7 @@ def begun_late(at_s: float) -> Made:
 
 def dead_runtime(told: bool) -> Made:
     made = Made()
+    made.asks("GET", "/api/v1/nodes/node", 1.0)
     made.call("Status", 10.0, cri.StatusRequest())
     for at_s in range(20, 200, 10):
         made.call("Status", float(at_s), cri.StatusRequest(), error=("UNAVAILABLE", "no"))

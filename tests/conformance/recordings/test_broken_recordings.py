@@ -147,6 +147,13 @@ def _users_of_two() -> Recorded:
     return recorded
 
 
+def _cgroup_of_two() -> Recorded:
+    recorded = Recorded().sandbox().sandbox("other", uid="v")
+    for call in recorded.calls:
+        call["request"]["config"]["linux"] = {"cgroup_parent": "/kubepods/podu"}
+    return recorded
+
+
 INITS = {**SPEC, "initContainers": [{"name": "first"}]}
 STATIC = "file"
 BROKEN: dict[str, Callable[[], Recorded]] = {
@@ -171,6 +178,7 @@ BROKEN: dict[str, Callable[[], Recorded]] = {
     "nothing-in-what-is-over": _command_in_what_is_over,
     "given-once": lambda: _cpus_of_two(),
     "user-ids-given-once": lambda: _users_of_two(),
+    "cgroups-given-once": lambda: _cgroup_of_two(),
     "phases-go-on": lambda: Recorded().shows("Failed").shows("Running"),
     "restarts-go-up": lambda: Recorded().shows(**one(restartCount=2)).shows(**one(restartCount=1)),
     "ready-while-running": lambda: Recorded().shows(**one(ready=True)),

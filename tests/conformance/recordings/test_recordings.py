@@ -117,6 +117,6 @@ def test_the_command_says_what_it_has_asked(
     folder = unpack("s01", tmp_path)
     assert main(["check-trace", "-v", str(folder)]) == 0
     told = capsys.readouterr().out
-    assert "23 laws asked, 0 broken" in told
+    assert "24 laws asked, 0 broken" in told
     assert "asked: one-running, one-sandbox" in told
     assert "for want of the kubelet's configuration (--kubelet-config): backed-off" in told

@@ -136,9 +136,9 @@ def beside(world: World) -> Verdict:
 @pytest.mark.parametrize(
     ("owner", "step", "instead", "seed", "says"),
     [
-        (Housekeeping, "_delete_orphan_mirrors", nothing, 19, "it is a mirror on"),
-        (PodWorkers, "_requeue", lambda *_: None, 1, "its phase is Pending on"),
-        (generate, "settled_phase", lambda computed, *_: computed, 29, "its phase is Running on"),
+        (Housekeeping, "_delete_orphan_mirrors", nothing, 10, "it is a mirror on"),
+        (PodWorkers, "_requeue", lambda *_: None, 23, "its phase is Pending on"),
+        (generate, "settled_phase", lambda computed, *_: computed, 23, "its phase is Running on"),
     ],
 )
 def test_a_wrong_kubelet_ends_otherwise_than_the_right_one(
@@ -151,8 +151,8 @@ def test_a_wrong_kubelet_ends_otherwise_than_the_right_one(
 
 def test_a_world_that_ends_otherwise_is_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong(monkeypatch, Housekeeping, "_delete_orphan_mirrors", nothing)
-    small = shrink(world_of(19), "as-beside", beside, tries=3)
-    assert sized(small) < sized(world_of(19))
+    small = shrink(world_of(10), "as-beside", beside, tries=3)
+    assert sized(small) < sized(world_of(10))
     assert beside(small).laws == {"as-beside"}
 
 

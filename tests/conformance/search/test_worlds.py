@@ -10,6 +10,8 @@ from collections import Counter
 
 import pytest
 
+from kubelet_conformance.registry import Feature
+from kubelet_conformance.scenarios.shape.steps import sources_of
 from kubelet_conformance.search import world_of
 from kubelet_conformance.search.drawing.kinds import BOUNDS, KINDS, OF_STEPS
 from kubelet_conformance.search.drawing.steps import DRAWS
@@ -81,3 +83,11 @@ def test_weights_make_kinds_more_and_less_frequent() -> None:
 
     assert count(0.0) == 0
     assert count(1.0) < count(5.0)
+
+
+def test_a_world_without_a_server_has_static_pods_and_asks_no_server() -> None:
+    worlds = [world for world in map(world_of, SEEDS) if "no server" in world.kinds]
+    assert worlds
+    for world in worlds:
+        assert set(sources_of(world.scenario().steps).values()) <= {"static"}
+        assert Feature.API not in world.case().needs

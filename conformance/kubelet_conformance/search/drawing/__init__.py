@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from random import Random  # noqa: TID251 (for its type)
 from typing import Any, Final
 
+from kubelet_conformance.search.drawing.alone import plug_in
 from kubelet_conformance.search.drawing.kinds import BOUNDS, ONLY_API, ONLY_STATIC, Size, kinds_of
 from kubelet_conformance.search.drawing.pods import PULLED, draw_pod
 from kubelet_conformance.search.drawing.steps import DRAWS, At, Cast, Step, draw_steps, settings
@@ -21,12 +22,12 @@ def world_of(seed: int, size: Size = "small", weights: Mapping[str, float] = NON
     """The world that is drawn from that seed. `weights`: factors on how often kinds (`KINDS`) are
     there."""
     dice = Rng(seed).stream(f"world {size}")
-    kinds = kinds_of(dice, weights)
+    kinds = kinds_of(dice, Rng(seed).stream(f"kinds later {size}"), weights)
     bounds = BOUNDS[size]
     keys = [f"p{number}" for number in range(dice.randint(*bounds.pods))]
     static = [key for key in keys if _is_static(dice.random(), kinds)]
     pods = {key: draw_pod(dice, kinds, static=key in static) for key in keys}
-    cast = Cast(pods, static, "pulled images" in kinds)
+    cast = Cast(pods, static, "pulled images" in kinds, "no server" not in kinds)
     made = [(dice.choice((0.0, 0.0, 0.0, 2.0, 15.0)), _make(cast, key)) for key in keys]
     count = dice.randint(*bounds.steps)
     if "late objects" not in kinds:
@@ -35,6 +36,8 @@ def world_of(seed: int, size: Size = "small", weights: Mapping[str, float] = NON
         made.append((dice.choice((3.0, 20.0)), {"create_object": settings()}))
     if not cast.of_api:
         made = [at for at in made if "create_object" not in at[1]]
+    if "devices" in kinds:
+        made.insert(0, (0.0, plug_in()))
     happens = draw_steps(dice, _possible(kinds, cast), cast, count, bounds.longest_wait_s)
     document = {
         "id": f"world-{seed}",
@@ -70,7 +73,7 @@ def _make(cast: Cast, key: str) -> Step:
 
 
 def _needs(kinds: Sequence[str]) -> list[str]:
-    needs = ["api"]
+    needs = [] if "no server" in kinds else ["api"]
     if "shutdowns" in kinds:
         needs.append("shutdown")
     if "resizes" in kinds:

@@ -54,12 +54,32 @@ def _half(dice: Random, cast: Any) -> Drawn:
     return _fault(dice, dice.choice(HALVES), fails_halfway={"times": dice.choice(TIMES)})
 
 
+def _fails_pulls(dice: Random, cast: Any) -> Drawn:
+    """Pulls fail, take their time, or lose their answers."""
+    what: dict[str, Any] = dice.choice(
+        (
+            {"fails": {"code": dice.choice(CODES), "message": "no", "times": dice.choice(TIMES)}},
+            {"delays": {"delay_s": 12.0}},
+            {"hangs": {"times": 1}},
+            {"loses_answer": {"times": 1}},
+        )
+    )
+    return _fault(dice, "PullImage", **what)
+
+
+def _breaks_streams(dice: Random, cast: Any) -> Drawn:
+    """The stream of the runtime's events breaks, again and again for a while."""
+    return _fault(dice, "GetContainerEvents", cuts_stream={"after": dice.choice((0, 0, 1, 3))})
+
+
 CALL_FAULTS: Final[Mapping[str, Callable[[Random, Any], Drawn]]] = {
     "failing calls": _fails,
     "slow calls": _slow,
     "hanging calls": _hangs,
     "lost answers": _loses,
     "half calls": _half,
+    "failing pulls": _fails_pulls,
+    "broken streams": _breaks_streams,
 }
 
 

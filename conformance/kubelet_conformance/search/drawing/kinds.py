@@ -31,6 +31,10 @@ OF_PODS: Final = {
     "never well": 0.12,
     "pulled images": 0.12,
     "strangers": 0.08,
+    "restarting resizes": 0.05,
+    "odd probes": 0.05,
+    "host ports": 0.04,
+    "devices": 0.04,
 }
 """What pods may have -> how many of the worlds have such pods."""
 OF_STEPS: Final = {
@@ -60,6 +64,8 @@ OF_STEPS: Final = {
     "hanging calls": 0.2,
     "lost answers": 0.2,
     "half calls": 0.15,
+    "failing pulls": 0.04,
+    "broken streams": 0.05,
     # what happens to runtime, API server, kubelet, node
     "runtime crashes": 0.2,
     "lost state": 0.1,
@@ -70,19 +76,30 @@ OF_STEPS: Final = {
     "kubelet killed": 0.4,
     "kubelet restarted": 0.2,
     "other settings": 0.1,
+    "fewer devices": 0.03,
     "reboots": 0.1,
     "pressure": 0.15,
     "shutdowns": 0.08,
 }
 """What happens -> in how many of the worlds it may."""
-OF_NODE: Final = {"evented": 0.3, "few pods": 0.1}
+OF_NODE: Final = {"evented": 0.3, "few pods": 0.1, "no server": 0.05}
 KINDS: Final = {**SOURCES, **OF_PODS, **OF_STEPS, **OF_NODE}
 ONLY_API: Final = frozenset(
     {
         *("forced deletions", "vanishing", "ephemeral", "resizes", "late objects", "deadlines"),
-        *("deleted again", "strangers"),
+        *("deleted again", "strangers", "host ports", "devices", "fewer devices"),
+        *("restarting resizes",),
     }
 )
+OF_SERVER: Final = frozenset({"server away", "server refuses", "server slow"})
+"""Kinds that are about an API server."""
+LATER: Final = frozenset(
+    {
+        *("restarting resizes", "odd probes", "host ports", "devices", "failing pulls"),
+        *("broken streams", "fewer devices", "no server"),
+    }
+)
+"""Kinds that are drawn from dice of their own: the worlds without them are as they were before."""
 ONLY_STATIC: Final = frozenset({"files moved", "files twice", "copies kept", "secrets"})
 """Kinds that are about pods of the API server alone, and about static ones alone."""
 
@@ -93,6 +110,11 @@ WANT: Final = {
     "long hooks": "hooks",
     "long starts": "probes",
     "never well": "probes",
+    "odd probes": "probes",
+    "restarting resizes": "resizes",
+    "failing pulls": "pulled images",
+    "broken streams": "evented",
+    "fewer devices": "devices",
 }
 """Kinds that are nothing without another one."""
 
@@ -111,13 +133,16 @@ BOUNDS: Final[Mapping[Size, Bounds]] = {
 }
 
 
-def kinds_of(dice: Random, weights: Mapping[str, float]) -> tuple[str, ...]:
-    """The kinds of one world. `weights`: factors on how often a kind is there, by its name."""
+def kinds_of(dice: Random, later: Random, weights: Mapping[str, float]) -> tuple[str, ...]:
+    """The kinds of one world. `later`: the dice of the kinds of `LATER`; `weights`: factors on how
+    often a kind is there, by its name."""
     drawn = {
         kind
         for kind, share in KINDS.items()
-        if dice.random() < min(0.9, share * weights.get(kind, 1.0))
+        if (later if kind in LATER else dice).random() < min(0.9, share * weights.get(kind, 1.0))
     }
+    if "no server" in drawn:
+        drawn = {*drawn, "static pods"} - {"api pods", *OF_SERVER}
     if not drawn & SOURCES.keys():
         drawn.add(dice.choice(sorted(SOURCES)))
     if "api pods" not in drawn:
@@ -126,7 +151,7 @@ def kinds_of(dice: Random, weights: Mapping[str, float]) -> tuple[str, ...]:
         drawn -= ONLY_STATIC
     if not drawn & OF_STEPS.keys():
         drawn.add("kubelet killed")
-    for kind, wants in WANT.items():
+    for kind, wants in (*WANT.items(), *WANT.items()):  # what is wanted may want something, too
         if kind in drawn:
             drawn.add(wants)
     return tuple(kind for kind in KINDS if kind in drawn)

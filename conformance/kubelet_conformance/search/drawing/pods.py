@@ -6,6 +6,8 @@ from collections.abc import Collection
 from random import Random  # noqa: TID251 (for its type)
 from typing import Any, Final
 
+from kubelet_conformance.search.drawing.alone import ask_alone
+
 POLICIES: Final = ("Always", "OnFailure", "Never")
 TIMES_S: Final = (0.0, 0.5, 2.0, 3.0, 8.0, 30.0)
 GRACES_S: Final = (0, 1, 2, 5, 30)
@@ -50,8 +52,25 @@ def draw_pod(dice: Random, kinds: Collection[str], *, static: bool) -> dict[str,
         spec["hostUsers"] = False
     if "exclusive CPUs" in kinds and dice.random() < 0.7:
         _ask_for_cpus(dice, spec)
+    ask_alone(dice, kinds, spec, static=static)
+    _change_details(dice, kinds, spec)
     _answer_commands(dice, kinds, spec, does)
     return {"spec": spec, "does": does}
+
+
+def _change_details(dice: Random, kinds: Collection[str], spec: dict[str, Any]) -> None:
+    """Let resizes of CPUs restart containers, and probes begin late, or want several successes."""
+    if "restarting resizes" in kinds and spec["restartPolicy"] != "Never":
+        for one in spec["containers"]:
+            if dice.random() < 0.6:
+                restarts = {"resourceName": "cpu", "restartPolicy": "RestartContainer"}
+                one["resizePolicy"] = [restarts]
+    for one in (*spec["containers"], *spec.get("initContainers", ())):
+        for probe in COMMANDS if "odd probes" in kinds else ():
+            if probe in one:
+                one[probe]["initialDelaySeconds"] = dice.choice((0, 2, 7))
+        if "odd probes" in kinds and "readinessProbe" in one:
+            one["readinessProbe"]["successThreshold"] = dice.choice((1, 2, 3))
 
 
 def _container(dice: Random, kinds: Collection[str], name: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from kubelet_conformance.search.drawing.alone import ALONE
 from kubelet_conformance.search.drawing.faults import CALL_FAULTS, SERVER_FAULTS
 from kubelet_conformance.search.drawing.pods import OBJECT, PULLED
 
@@ -27,6 +28,7 @@ class Cast(Struct, frozen=True):
     static: Collection[str]
     pulls: bool = False
     """Whether images have to be pulled."""
+    has_server: bool = True
 
     @property
     def keys(self) -> Sequence[str]:
@@ -69,7 +71,7 @@ def _edit(dice: Random, cast: Cast) -> list[At]:
 
 def _delete(dice: Random, cast: Cast) -> list[At]:
     key = dice.choice(cast.keys)
-    if key in cast.static and dice.random() < 0.7:
+    if key in cast.static and (dice.random() < 0.7 or not cast.has_server):
         return [(0.0, {"remove": key})]
     grace = dice.choice((None, None, 1, 3))
     return [(0.0, {"delete": key if grace is None else {"pod": key, "grace": grace}})]
@@ -240,6 +242,7 @@ DRAWS: Final[Mapping[str, Draw]] = {
     "shutdowns": _between({"shutdown": "announce"}, {"shutdown": "call_off"}),
     **CALL_FAULTS,
     **SERVER_FAULTS,
+    **ALONE,
 }
 """What happens -> how it is drawn."""
 EXCLUSIVE: Final = frozenset(

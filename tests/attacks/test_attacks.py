@@ -1,4 +1,4 @@
-"""One short round of attacks on a running kubelet (NODE-230); `python tests/chaos/attacks.py` has
+"""One short round of attacks on a running kubelet (NODE-230); `python tests/attacks/attacks.py` has
 the long one. How long an answer takes says nothing on a busy machine; that one comes does."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""`python tests/chaos/attacks.py --seconds 600`: containers race against a kubelet process in every
-place that a pod can write, and what comes of it is told (NODE-230).
+"""`python tests/attacks/attacks.py --seconds 600`: containers race against a kubelet process in
+every place that a pod can write, and what comes of it is told (NODE-230).
 
 Volumes of a driver that are published again and again, emptyDirs that are measured, given to groups
 and removed while they change, subPaths, files of variables, termination messages, rotated logs, and

@@ -145,10 +145,11 @@ async def expect_class(node: Node, plan: PodPlan, wanted: str) -> None:
     expect_equal(node, qos_class, wanted, f"QoS class of {plan.name}")
 
 
-@conformance(id="class-of-pods", rules=["CG-001"], needs=[CGROUPS])
+@conformance(id="class-of-pods", rules=["CG-001", "CG-012.1"], needs=[CGROUPS])
 async def the_class_follows_from_all_containers(node: Node) -> None:
     """Amounts of 0 do not count; init containers do; a pod is Guaranteed only if every container
-    limits CPU and memory and requests are not lower than the limits."""
+    limits CPU and memory and requests are not lower than the limits. Each has a cgroup of its own
+    (law cgroups-given-once)."""
     zero = container("main", **asking("0", "0"))
     await expect_class(node, pod("zero", zero), "BestEffort")
     sized_one = container("main", **limited(memory="64Mi"))

@@ -113,12 +113,23 @@ def _is_to_begin(seen: Seen, shown: Shown, begin_s: float, until_s: float) -> bo
         and over_s > until_s
         and (not asked or asked[0].at_s > until_s)
         and not moved
+        and not _name_is_taken(seen, shown, begin_s, until_s)
         and not history.did_between(shown.at_s - BEFORE_S, until_s, "user")
         and _has_its_objects(history, uid)
         and kubelet_runs(history, begin_s, until_s)
         and server_is_well(history, begin_s, until_s)
         and runtime_is_well(history, begin_s, until_s)
         and _has_network(history, begin_s - NETWORK_S, until_s)
+    )
+
+
+def _name_is_taken(seen: Seen, shown: Shown, begin_s: float, until_s: float) -> bool:
+    """Whether a container of another pod of its name runs then: of two manifests of one name only
+    one runs at a time."""
+    return any(
+        one.asked_s < until_s and (one.over_s is None or one.over_s > begin_s)
+        for one in seen.lives.containers.values()
+        if one.pod == shown.pod and one.uid != shown.uid and one.start_asked_s is not None
     )
 
 

@@ -11,13 +11,24 @@ from typing import Any, Literal
 from msgspec import Struct
 
 PlannedKind = Literal[
-    "stop", "kill", "start", "fault", "outside", "stopped", "server", "user", "manifest", "calm"
+    "stop",
+    "kill",
+    "start",
+    "fault",
+    "outside",
+    "stopped",
+    "server",
+    "user",
+    "manifest",
+    "driver",
+    "calm",
 ]
 """What a case does to its node beside pods: the kubelet is stopped, killed, started; calls of the
 kubelet fail, are late or hang (`fault`); something happens in the runtime without the kubelet
 (`outside`), or a container or sandbox is stopped there (`stopped`); requests to the API server fail
 or are late (`server`); objects are changed without a request (`user`), manifests that were there
-are changed, renamed or removed (`manifest`, about the file); from then on nothing is done
+are changed, renamed or removed (`manifest`, about the file); a storage driver stops, dies or comes
+back, or calls to it fail, are late or hang (`driver`, about its name); from then on nothing is done
 to it any more (`calm`)."""
 
 

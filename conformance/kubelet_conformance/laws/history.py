@@ -111,6 +111,10 @@ class History(Struct, frozen=True, kw_only=True):
     """The events as the API server has them."""
     stored: Mapping[str, Mapping[str, Any]] = {}
     """Name -> pod, as the API server had it at `end_s`."""
+    driver_calls: Mapping[str, Sequence[Any]] = {}
+    """Name of a storage driver -> the kubelet's calls to it (fakecri's `CsiCall`), in order."""
+    silent_drivers: frozenset[str] = frozenset()
+    """The names of those that could not be called in the end, or of which calls failed."""
     log: Sequence[str] = ()
     """The lines of the kubelet's log that are kept."""
     planned: Sequence[Planned] = ()

@@ -9,6 +9,7 @@ from kubelet_conformance.laws import (
     calls,
     calm,
     containers,
+    drivers,
     endings,
     probing,
     promptness,
@@ -79,6 +80,9 @@ LAWS: Final = (
     telling.refused_when_full,
     telling.quiet_when_still,
     telling.mirrors_made_once,
+    drivers.unpublished_when_unused,
+    drivers.unstaged_when_unpublished,
+    drivers.volumes_are_ended,
     endings.nothing_left,
     endings.no_unexpected_error,
 )

@@ -103,6 +103,8 @@ class Parts:
     """The sockets below plugins_registry, in cases that need Feature.DEVICE_PLUGINS."""
     drivers: list[FakeCsiDriver] = field(default_factory=list)
     """The storage drivers that the case has let listen, each once."""
+    listening: dict[str, Path] = field(default_factory=dict)
+    """The names of the storage drivers that listen now, and their sockets."""
     manifests: ManifestUrl | None = None
     """The web server of `staticPodURL`, in cases that need Feature.MANIFEST_URL."""
 

@@ -63,10 +63,13 @@ class NodePlugins:
         driver = plugin.csi
         if driver is not None and not any(driver is each for each in self._parts.drivers):
             self._parts.drivers.append(driver)
+        if driver is not None:
+            self._parts.listening[driver.name] = self.socket(file)
         await self._parts.the_registry().plug_in(self.socket(file), plugin)
 
     async def withdraw(self, file: str) -> None:
         """End the plug-in at that socket, and remove it."""
+        self._listens_no_more(self.socket(file))
         await self._parts.the_registry().unplug(self.socket(file))
 
     def driver_is_disturbed(self, driver: str) -> None:
@@ -80,7 +83,12 @@ class NodePlugins:
 
     def remove_socket(self, file: str) -> None:
         """Remove that socket; the plug-in lives on, and what is connected stays so."""
+        self._listens_no_more(self.socket(file))
         self.socket(file).unlink()
+
+    def _listens_no_more(self, path: Path) -> None:
+        kept = {name: at for name, at in self._parts.listening.items() if at != path}
+        self._parts.listening = kept
 
     def socket(self, file: str) -> Path:
         """The path of that socket."""

@@ -36,7 +36,8 @@ def unpublished_when_unused(seen: Seen) -> Iterator[str]:
                 continue
             volume, at = call.request.volume_id, seen.history.since(call.started_s)
             for one, mounts in users:
-                if _has(mounts, call.request.target_path) and _runs_at(one, call.started_s):
+                is_user = _has(mounts, call.request.target_path)
+                if is_user and _runs_at(seen.history, one, call.started_s):
                     yield f"{volume} is unpublished at {at}, and {one.pod}/{one.name} runs with it"
 
 
@@ -112,6 +113,12 @@ def _has(mounts: Mapping[str, str], target: str) -> bool:
     return any(path == target or path.startswith(f"{target}/") for path in mounts)
 
 
-def _runs_at(one: Container, at_s: float) -> bool:
-    is_started = one.started_s is not None and one.started_s <= at_s
-    return is_started and (one.over_s is None or one.over_s > at_s)
+def _runs_at(history: History, one: Container, at_s: float) -> bool:
+    """Whether it runs then for all that is known: where something has happened in the runtime
+    behind the kubelet's back, it may be gone without any call that tells so."""
+    if one.started_s is None or one.started_s > at_s:
+        return False
+    behind = (each for each in history.planned if each.kind in ("outside", "stopped"))
+    if any(one.started_s - 1.0 <= each.at_s <= at_s for each in behind):
+        return False
+    return one.over_s is None or one.over_s > at_s

@@ -82,6 +82,12 @@ def test_a_container_that_runs_with_a_volume_that_is_unpublished(over_s: float |
     assert broken(WELL, with_container(over_s)) == ["unpublished-when-unused"]
 
 
+def test_a_container_may_have_vanished_from_the_runtime() -> None:
+    crash = [Planned(15.0, "outside")]
+    assert broken(WELL, with_container(None), crash) == []
+    assert broken(WELL, with_container(None), [Planned(25.0, "outside")]) != []
+
+
 def test_a_container_of_another_volume_may_run() -> None:
     calls = [call(each.method, each.started_s, target=f"{TARGET}-other") for each in WELL]
     assert broken(calls, with_container(None)) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -28,16 +28,21 @@ class Places(Struct):
 
 @law("NODE-219.1")
 def unpublished_when_unused(seen: Seen) -> Iterator[str]:
-    """No volume is unpublished while a container runs that has it."""
+    """No volume is unpublished while a container runs that has it. (Kubelet 1.36.2 does so with
+    volumes of pods that were gone when it started: those that it has published count.)"""
     users = _users(seen)
     for calls in seen.history.driver_calls.values():
         for call in calls:
-            if call.method != UNPUBLISH:
+            if call.method != UNPUBLISH or not _is_kept(seen.history, calls, call):
                 continue
             volume, at = call.request.volume_id, seen.history.since(call.started_s)
             for one, mounts in users:
                 is_user = _has(mounts, call.request.target_path)
-                if is_user and _runs_at(seen.history, one, call.started_s):
+                if (
+                    is_user
+                    and _is_kept(seen.history, calls, call)
+                    and _runs_at(seen.history, one, call.started_s)
+                ):
                     yield f"{volume} is unpublished at {at}, and {one.pod}/{one.name} runs with it"
 
 
@@ -69,6 +74,18 @@ def volumes_are_ended(seen: Seen) -> Iterator[str]:
             yield f"{driver}: {volume} is still published at {target}"
         for volume in still.staged:
             yield f"{driver}: {volume} is still staged"
+
+
+def _is_kept(history: History, calls: Sequence[Any], end: Any) -> bool:
+    """Whether the kubelet that ends a volume has published it itself."""
+    starts = [each.at_s for each in history.planned if each.kind == "start"]
+    began_s = max((at_s for at_s in starts if at_s <= end.started_s), default=history.start_s)
+    return any(
+        call.method == PUBLISH
+        and call.request.target_path == end.request.target_path
+        and began_s <= call.started_s <= end.started_s
+        for call in calls
+    )
 
 
 def places_of(calls: Any, until_s: float | None = None) -> Places:

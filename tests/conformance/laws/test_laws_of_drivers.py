@@ -88,6 +88,10 @@ def test_a_container_may_have_vanished_from_the_runtime() -> None:
     assert broken(WELL, with_container(None), [Planned(25.0, "outside")]) != []
 
 
+def test_a_volume_that_an_earlier_kubelet_has_published_is_no_matter_of_the_next() -> None:
+    assert broken(WELL, with_container(None), [Planned(18.0, "start")]) == []
+
+
 def test_a_container_of_another_volume_may_run() -> None:
     calls = [call(each.method, each.started_s, target=f"{TARGET}-other") for each in WELL]
     assert broken(calls, with_container(None)) == []

@@ -44,19 +44,19 @@ async def remove_pods(parts: Parts, watch: Watch) -> Left:
     while watch.now_s < until_s:
         await parts.clock.sleep(LOOK_S, slack_s=LOOK_S)
         left = await _left(parts, watch)
-        if left == NOTHING and not _staged(parts):
+        if left == NOTHING and not _staged(watch):
             break
     return left
 
 
-def _staged(parts: Parts) -> bool:
+def _staged(watch: Watch) -> bool:
     """Whether a driver that can be called has staged volumes: they are ended after their pods."""
-    return any(driver.staged for driver in parts.drivers if not is_silent(parts, driver))
+    return any(driver.staged for driver in watch.drivers if not is_silent(watch, driver))
 
 
-def is_silent(parts: Parts, driver: FakeCsiDriver) -> bool:
+def is_silent(watch: Watch, driver: FakeCsiDriver) -> bool:
     """Whether a storage driver cannot be called, or calls of it fail."""
-    return driver.is_down or driver.name not in parts.listening or any(driver.faults)
+    return driver.is_down or driver.name not in watch.listening or any(driver.faults)
 
 
 def _is_stopped(watch: Watch) -> bool:
@@ -154,8 +154,8 @@ def history_of(
         pods=watch.snapshots.given,
         events=watch.snapshots.events,
         stored=stored,
-        driver_calls=_driver_calls(parts),
-        silent_drivers=frozenset(d.name for d in parts.drivers if is_silent(parts, d)),
+        driver_calls=_driver_calls(watch),
+        silent_drivers=frozenset(d.name for d in watch.drivers if is_silent(watch, d)),
         log=parts.kubelet.log_lines(),
         planned=watch.planned,
         there=there,
@@ -163,9 +163,9 @@ def history_of(
     )
 
 
-def _driver_calls(parts: Parts) -> Mapping[str, Sequence[CsiCall]]:
+def _driver_calls(watch: Watch) -> Mapping[str, Sequence[CsiCall]]:
     calls: dict[str, list[CsiCall]] = {}
-    for driver in parts.drivers:
+    for driver in watch.drivers:
         calls.setdefault(driver.name, []).extend(driver.calls)
     return {name: sorted(each, key=lambda call: call.started_s) for name, each in calls.items()}
 

@@ -10,7 +10,6 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from fakecri.csi import FakeCsiDriver
 from fakecri.deviceplugin import FakeDevicePlugin
 from fakecri.deviceplugin.registered import RegisteredPlugin
 from fakecri.machine.logind import FakeLogind
@@ -101,10 +100,6 @@ class Parts:
     """The directory of device plugins, in cases that need Feature.DEVICE_PLUGINS."""
     registry: PluginRegistry | None = None
     """The sockets below plugins_registry, in cases that need Feature.DEVICE_PLUGINS."""
-    drivers: list[FakeCsiDriver] = field(default_factory=list)
-    """The storage drivers that the case has let listen, each once."""
-    listening: dict[str, Path] = field(default_factory=dict)
-    """The names of the storage drivers that listen now, and their sockets."""
     manifests: ManifestUrl | None = None
     """The web server of `staticPodURL`, in cases that need Feature.MANIFEST_URL."""
 

@@ -61,10 +61,10 @@ class NodePlugins:
         """Let a plug-in listen at a socket below the kubelet's plugins_registry; one that listens
         there already ends first, and the socket is made anew."""
         driver = plugin.csi
-        if driver is not None and not any(driver is each for each in self._parts.drivers):
-            self._parts.drivers.append(driver)
+        if driver is not None and not any(driver is each for each in self._watch.drivers):
+            self._watch.drivers.append(driver)
         if driver is not None:
-            self._parts.listening[driver.name] = self.socket(file)
+            self._watch.listening[driver.name] = self.socket(file)
         await self._parts.the_registry().plug_in(self.socket(file), plugin)
 
     async def withdraw(self, file: str) -> None:
@@ -78,7 +78,7 @@ class NodePlugins:
 
     def driver_calls(self) -> list[CsiCall]:
         """The calls of the kubelet to all storage drivers, in order of arrival."""
-        calls = [call for driver in self._parts.drivers for call in driver.calls]
+        calls = [call for driver in self._watch.drivers for call in driver.calls]
         return sorted(calls, key=lambda call: call.started_s)
 
     def remove_socket(self, file: str) -> None:
@@ -87,8 +87,8 @@ class NodePlugins:
         self.socket(file).unlink()
 
     def _listens_no_more(self, path: Path) -> None:
-        kept = {name: at for name, at in self._parts.listening.items() if at != path}
-        self._parts.listening = kept
+        kept = {name: at for name, at in self._watch.listening.items() if at != path}
+        self._watch.listening = kept
 
     def socket(self, file: str) -> Path:
         """The path of that socket."""

@@ -31,6 +31,7 @@ OF_PODS: Final = {
     "never well": 0.12,
     "pulled images": 0.12,
     "strangers": 0.08,
+    "csi volumes": 0.1,
 }
 """What pods may have -> how many of the worlds have such pods."""
 OF_STEPS: Final = {
@@ -60,6 +61,7 @@ OF_STEPS: Final = {
     "hanging calls": 0.2,
     "lost answers": 0.2,
     "half calls": 0.15,
+    "driver faults": 0.08,
     # what happens to runtime, API server, kubelet, node
     "runtime crashes": 0.2,
     "lost state": 0.1,
@@ -80,7 +82,7 @@ KINDS: Final = {**SOURCES, **OF_PODS, **OF_STEPS, **OF_NODE}
 ONLY_API: Final = frozenset(
     {
         *("forced deletions", "vanishing", "ephemeral", "resizes", "late objects", "deadlines"),
-        *("deleted again", "strangers"),
+        *("deleted again", "strangers", "csi volumes", "driver faults"),
     }
 )
 ONLY_STATIC: Final = frozenset({"files moved", "files twice", "copies kept", "secrets"})
@@ -93,6 +95,7 @@ WANT: Final = {
     "long hooks": "hooks",
     "long starts": "probes",
     "never well": "probes",
+    "driver faults": "csi volumes",
 }
 """Kinds that are nothing without another one."""
 

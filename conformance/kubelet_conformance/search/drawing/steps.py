@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from kubelet_conformance.search.drawing.faults import CALL_FAULTS, SERVER_FAULTS
+from kubelet_conformance.search.drawing.faults import CALL_FAULTS, SERVER_FAULTS, driver_faults
 from kubelet_conformance.search.drawing.pods import OBJECT, PULLED
 
 Step = dict[str, Any]
@@ -240,6 +240,7 @@ DRAWS: Final[Mapping[str, Draw]] = {
     "shutdowns": _between({"shutdown": "announce"}, {"shutdown": "call_off"}),
     **CALL_FAULTS,
     **SERVER_FAULTS,
+    "driver faults": driver_faults,
 }
 """What happens -> how it is drawn."""
 EXCLUSIVE: Final = frozenset(

@@ -276,29 +276,46 @@ class FakeApi:
         reason: str | None = None,
         message: str = "injected failure",
         times: int | None = None,
+        nth: int | None = None,
     ) -> Fault:
         """Refuse requests with `method` (None: any) in whose path `path_regex` is found.
 
         They get the HTTP `status` (400 to 599) with a Status body that has `reason` (None: the
         usual one of that status) and `message`. The rule holds for `times` requests; None: until
-        `remove()` or the end of its `with` block. Raises: ValueError for an unknown method, a
-        status that is not an error, or an invalid regular expression.
+        `remove()` or the end of its `with` block. `nth`: only this one of the requests that match,
+        counted from 1. Raises: ValueError for an unknown method, a status that is not an error, or
+        an invalid regular expression.
         """
         error = StatusError(status, message, reason=reason)
-        return self._faults.add(Fault(method, pattern_of(path_regex), error=error, times=times))
+        rule = Fault(method, pattern_of(path_regex), error=error, times=times, nth=nth)
+        return self._faults.add(rule)
 
     def delays(
-        self, method: str | None, path_regex: str, delay_s: float, *, times: int | None = None
+        self,
+        method: str | None,
+        path_regex: str,
+        delay_s: float,
+        *,
+        times: int | None = None,
+        nth: int | None = None,
     ) -> Fault:
         """Handle requests that match (as in `fails`) `delay_s` seconds after they arrived.
         Raises: ValueError as `fails` does, and for a negative delay."""
-        rule = Fault(method, pattern_of(path_regex), delay_s=delay_s, times=times)
+        rule = Fault(method, pattern_of(path_regex), delay_s=delay_s, times=times, nth=nth)
         return self._faults.add(rule)
 
-    def hangs(self, method: str | None, path_regex: str, *, times: int | None = None) -> Fault:
+    def hangs(
+        self,
+        method: str | None,
+        path_regex: str,
+        *,
+        times: int | None = None,
+        nth: int | None = None,
+    ) -> Fault:
         """Leave requests that match (as in `fails`) without an answer until the rule is removed;
         then they are handled. Raises: ValueError as `fails` does."""
-        return self._faults.add(Fault(method, pattern_of(path_regex), hang=True, times=times))
+        rule = Fault(method, pattern_of(path_regex), hang=True, times=times, nth=nth)
+        return self._faults.add(rule)
 
     def down(self) -> Fault:
         """Make the server unreachable and break every open watch, until `remove()` or the end of

@@ -47,6 +47,10 @@ class Fault:
     """The request gets no answer at all, as if the server did not run."""
     times: int | None = None
     """How many requests it applies to; None: no limit."""
+    nth: int | None = None
+    """It applies only to this one of the requests that match, counted from 1; None: to all."""
+    seen: int = 0
+    """How many requests have matched so far."""
     hits: int = 0
     """How many requests it has applied to so far."""
     _rules: list[Fault] = field(default_factory=list, repr=False)
@@ -58,6 +62,8 @@ class Fault:
             raise ValueError(f"method: wanted one of {words}, or None for all, got {self.method!r}")
         if self.times is not None and not (_is_int(self.times) and self.times >= 1):
             raise ValueError(f"times: wanted 1 or more, got {self.times!r}")
+        if self.nth is not None and not (_is_int(self.nth) and self.nth >= 1):
+            raise ValueError(f"nth: wanted 1 or more, got {self.nth!r}")
         if not isinstance(self.delay_s, int | float) or not self.delay_s >= 0:
             raise ValueError(f"delay_s: wanted seconds from 0, got {self.delay_s!r}")
         code = 500 if self.error is None else self.error.code
@@ -65,10 +71,15 @@ class Fault:
             raise ValueError(f"status: wanted an error, 400 to 599, got {code!r}")
 
     def matches(self, method: str, path: str) -> bool:
-        """Whether it applies to that request; never once it has applied `times` times."""
+        """Whether it is for that request; never once it has applied `times` times."""
         if self.times is not None and self.hits >= self.times:
             return False
         return self.method in (None, method) and self.path.search(path) is not None
+
+    def takes(self) -> bool:
+        """Count a request that matches, and say whether it is the one that the rule applies to."""
+        self.seen += 1
+        return self.nth is None or self.seen == self.nth
 
     async def strike(self) -> None:
         """Apply the rule to one request and count it: wait, then raise what the rule says.
@@ -118,5 +129,5 @@ class Faults:
         """Apply to one request every rule that matches it; with `only_down` only those that say
         that the server is down. Raises: see `Fault.strike`."""
         for rule in reversed(list(self._rules)):
-            if rule.matches(method, path) and (rule.down or not only_down):
+            if rule.matches(method, path) and (rule.down or not only_down) and rule.takes():
                 await rule.strike()

@@ -11,5 +11,6 @@ It mounts nothing: a published volume is a directory with one file. `serving` is
 """
 
 from fakecri.csi.driver import CsiCall, FakeCsiDriver
+from fakecri.csi.faults import CsiFault
 
-__all__ = ["CsiCall", "FakeCsiDriver"]
+__all__ = ["CsiCall", "CsiFault", "FakeCsiDriver"]

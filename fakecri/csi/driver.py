@@ -11,11 +11,12 @@ import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from google.protobuf.message import Message
 from kubecri.csi import api_pb2 as api
 
+from fakecri.csi.faults import CsiFault, CsiFaults
 from fakecri.csi.trees import remove_tree
 from fakecri.errors import CriError, status_code
 
@@ -29,23 +30,17 @@ ID_FILE: Final = "volume_id"
 """The file of a published volume; it has the volume's ID."""
 
 
-class CsiCall(NamedTuple):
-    """One call of a kubelet."""
+@dataclass(slots=True)
+class CsiCall:
+    """One call of a kubelet. Times are of the loop's clock; `error`: the gRPC status and the text
+    that it failed with; `disturbed`: whether a fault has happened to it."""
 
     method: str
     request: Any
-
-
-@dataclass(slots=True)
-class _Fault:
-    """What happens to the next `times` calls of a method; None: to all of them."""
-
-    text: str | None = None
-    code: str = "INTERNAL"
-    delay_s: float = 0.0
-    hangs: bool = False
-    done: bool = False
-    times: int | None = None
+    started_s: float = field(default=0.0, compare=False)
+    ended_s: float | None = field(default=None, compare=False)
+    error: tuple[str, str] | None = field(default=None, compare=False)
+    disturbed: bool = field(default=False, compare=False)
 
 
 @dataclass(slots=True)
@@ -72,7 +67,9 @@ class FakeCsiDriver:
     staged: dict[str, str] = field(default_factory=dict)
     published: dict[str, str] = field(default_factory=dict)
     on_call: Callable[[CsiCall], object] = lambda _: None
-    _faults: dict[str, _Fault] = field(default_factory=dict, repr=False)
+    is_down: bool = False
+    """Whether its process has died (`kill`)."""
+    faults: CsiFaults = field(default_factory=CsiFaults, repr=False)
 
     # What it is told
 
@@ -88,19 +85,46 @@ class FakeCsiDriver:
         """The next `times` calls of `method` fail with the gRPC status `code` and `text`; None: all
         calls until `works`. `done`: they do their work first. Raises ValueError for a method that
         the driver does not have, as do `delays`, `hangs` and `works`."""
-        self._faults[_known(method)] = _Fault(text, code, done=done, times=times)
+        self._only(CsiFault(method, text, code, done=done, times=times))
 
     def delays(self, method: str, delay_s: float, *, times: int | None = None) -> None:
         """The next `times` calls of `method` take `delay_s` seconds longer; None: all calls."""
-        self._faults[_known(method)] = _Fault(delay_s=delay_s, times=times)
+        self._only(CsiFault(method, delay_s=delay_s, times=times))
 
     def hangs(self, method: str, *, times: int | None = None) -> None:
         """The next `times` calls of `method` are never answered; None: all calls."""
-        self._faults[_known(method)] = _Fault(hangs=True, times=times)
+        self._only(CsiFault(method, hangs=True, times=times))
 
     def works(self, method: str) -> None:
-        """Undo `fails`, `delays` and `hangs` for `method`."""
-        self._faults.pop(_known(method), None)
+        """Undo `fails`, `delays`, `hangs` and `add_fault` for `method`."""
+        self.faults.drop_all(_known(method))
+
+    def _only(self, rule: CsiFault) -> None:
+        self.works(rule.method)
+        self.add_fault(rule)
+
+    def add_fault(self, rule: CsiFault) -> CsiFault:
+        """Put a rule in force beside those that are; the newest one that takes a call counts.
+        Raises ValueError for a method that the driver does not have."""
+        _known(rule.method)
+        return self.faults.add(rule)
+
+    def kill(self) -> None:
+        """Let its process die: calls under way are broken off, others are refused until `restart`.
+        What is mounted stays, and its socket."""
+        self.is_down = True
+        self.faults.break_off()
+
+    def restart(self) -> None:
+        """Let it run again after `kill`; whoever it listens for has to be told of it anew."""
+        self.is_down = False
+
+    def reboot(self) -> None:
+        """The machine boots: nothing is mounted any more."""
+        self.staged.clear()
+        for target in self.published:
+            (Path(target) / ID_FILE).unlink(missing_ok=True)
+        self.published.clear()
 
     # What it was asked
 
@@ -121,29 +145,39 @@ class FakeCsiDriver:
         when it takes longer than `timeout_s`."""
         copy = type(request)()
         copy.CopyFrom(request)
-        self.calls.append(CsiCall(_known(method), copy))
-        self.on_call(self.calls[-1])
-        fault = self._next_fault(method)
+        clock = asyncio.get_running_loop()
+        call = CsiCall(_known(method), copy, clock.time())
+        self.calls.append(call)
+        self.on_call(call)
         try:
             async with asyncio.timeout(timeout_s):
-                await _wait(fault)
+                return await self._answer(call)
         except TimeoutError:
-            raise CriError(status_code("DEADLINE_EXCEEDED"), "context deadline exceeded") from None
-        failure = None if fault.text is None else CriError(status_code(fault.code), fault.text)
-        if failure is not None and not fault.done:
-            raise failure
-        answer: Message = getattr(self, f"_{method}")(copy)
-        if failure is not None:
-            raise failure
-        return answer
+            call.error = ("DEADLINE_EXCEEDED", "context deadline exceeded")
+            raise CriError(status_code(call.error[0]), call.error[1]) from None
+        except CriError as error:
+            call.error = (error.code().name, error.details())
+            raise
+        except asyncio.CancelledError:
+            call.error = ("CANCELLED", "context canceled")
+            raise
+        finally:
+            call.ended_s = clock.time()
 
-    def _next_fault(self, method: str) -> _Fault:
-        fault = self._faults.get(method)
-        if fault is None or fault.times == 0:
-            return _Fault()
-        if fault.times is not None:
-            fault.times -= 1
-        return fault
+    async def _answer(self, call: CsiCall) -> Message:
+        if self.is_down:
+            raise CriError(status_code("UNAVAILABLE"), "connection refused")
+        rule = self.faults.struck(call.method, call.request)
+        work: Callable[[Any], Message] = getattr(self, f"_{call.method}")
+        if rule is None:
+            return work(call.request)
+        call.disturbed = True
+        answer = work(call.request) if rule.done else None
+        rule.on_strike(call)
+        await rule.wait()
+        if rule.failure is not None:
+            raise rule.failure
+        return work(call.request) if answer is None else answer
 
     def _GetPluginInfo(self, _request: Any) -> Message:
         return api.GetPluginInfoResponse(name=self.name, vendor_version="1.0")
@@ -216,12 +250,6 @@ class FakeCsiDriver:
         if capability not in self.capabilities:
             text = f"{self.name} has not the capability {capability}"
             raise CriError(status_code("UNIMPLEMENTED"), text)
-
-
-async def _wait(fault: _Fault) -> None:
-    if fault.hangs:
-        await asyncio.get_running_loop().create_future()
-    await asyncio.sleep(fault.delay_s)
 
 
 def _internal(text: str) -> CriError:

@@ -60,6 +60,8 @@ class RegisteredPlugin:
             raise CriError(status_code("DEADLINE_EXCEEDED"), "Deadline Exceeded") from None
         if self.broken:
             raise unknown(self.broken)
+        if self.csi is not None and self.csi.is_down:
+            raise CriError(status_code("UNAVAILABLE"), "connection refused")
         return api.PluginInfo(
             type=self.type,
             name=self.name,

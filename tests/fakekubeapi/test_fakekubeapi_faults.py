@@ -20,6 +20,28 @@ async def test_fails_the_asked_number_of_times_MIRR_021() -> None:
     assert rule.hits == 2
 
 
+async def test_a_rule_for_one_of_the_requests_spares_those_before_and_after() -> None:
+    api = FakeApi()
+    rule = api.fails("GET", "/pods$", nth=2)
+    statuses = []
+    for path in (PODS, NODES, PODS, PODS):
+        statuses.append((await api.request("GET", path)).status)
+    assert statuses == [200, 200, 500, 200]
+    assert rule.hits == 1
+    late = api.delays("GET", "/pods$", 5, nth=2)
+    await api.request("GET", PODS)
+    assert asyncio.get_running_loop().time() == 0
+    await api.request("GET", PODS)
+    assert asyncio.get_running_loop().time() == 5
+    late.remove()
+    api.hangs("GET", "/pods$", nth=2)
+    await api.request("GET", PODS)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(api.request("GET", PODS), 60)
+    with pytest.raises(ValueError, match="nth: wanted 1 or more, got 0"):
+        api.fails("GET", "", nth=0)
+
+
 async def test_a_rule_ends_with_its_block_and_spares_others() -> None:
     api = FakeApi()
     with api.fails(None, "/nodes", reason="Because"):

@@ -12,14 +12,25 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 PlannedKind = Literal[
-    "stop", "kill", "start", "fault", "outside", "stopped", "server", "user", "manifest", "calm"
+    "stop",
+    "kill",
+    "start",
+    "fault",
+    "outside",
+    "stopped",
+    "server",
+    "user",
+    "manifest",
+    "driver",
+    "calm",
 ]
 """What a case does to its node beside pods: the kubelet is stopped, killed, started; calls of the
 kubelet fail, are late or hang (`fault`); something happens in the runtime without the kubelet
 (`outside`; about `reboot`: the machine boots), or a container or sandbox is stopped there
 (`stopped`); requests to the API server fail or are late (`server`); objects are changed without a
 request (`user`), manifests that were there are changed, renamed or removed (`manifest`, about the
-file); from then on nothing is done to it any more (`calm`)."""
+file); a storage driver stops, dies or comes back, or calls to it fail, are late or hang (`driver`,
+about its name); from then on nothing is done to it any more (`calm`)."""
 
 
 REBOOT: Final = "reboot"
@@ -117,6 +128,10 @@ class History(Struct, frozen=True, kw_only=True):
     """The events as the API server has them."""
     stored: Mapping[str, Mapping[str, Any]] = {}
     """Name -> pod, as the API server had it at `end_s`."""
+    driver_calls: Mapping[str, Sequence[Any]] = {}
+    """Name of a storage driver -> the kubelet's calls to it (fakecri's `CsiCall`), in order."""
+    silent_drivers: frozenset[str] = frozenset()
+    """The names of those that could not be called in the end, or of which calls failed."""
     log: Sequence[str] = ()
     """The lines of the kubelet's log that are kept."""
     planned: Sequence[Planned] = ()

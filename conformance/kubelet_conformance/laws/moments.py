@@ -169,6 +169,21 @@ def runtime_is_well(
     return True
 
 
+def drivers_are_well(history: History, begin_s: float, end_s: float) -> bool:
+    """Whether nobody disturbs storage drivers in this time, and all their calls are answered."""
+    calm_s = calm_since(history)
+    for each in history.planned:
+        if each.kind == "driver" and each.at_s <= end_s and begin_s < calm_s + AROUND_S:
+            return False
+    for calls in history.driver_calls.values():
+        for call in calls:
+            over_s = inf if call.ended_s is None else call.ended_s
+            failed = call.disturbed or call.error is not None
+            if failed and call.started_s <= end_s and over_s >= begin_s - AROUND_S:
+                return False
+    return True
+
+
 def _is_unavailable(call: Any) -> bool:
     return call.error is not None and call.error[0] in ("UNAVAILABLE", "DEADLINE_EXCEEDED")
 

@@ -13,6 +13,7 @@ from kubelet_conformance.laws.lives import Container
 from kubelet_conformance.laws.moments import (
     LOOKS,
     deletions,
+    drivers_are_well,
     is_of_api,
     kubelet_runs,
     law_of_worlds,
@@ -116,6 +117,8 @@ def gone_in_time(seen: Seen) -> Iterator[str]:
         end_s = over_s + GONE_S
         if end_s > history.end_s or not _is_still(seen, uid, asked[0].at_s, end_s):
             continue
+        if not drivers_are_well(history, asked[0].at_s, end_s):
+            continue  # its volumes hold it up
         if not any(asked[0].at_s <= at_s <= end_s for at_s in gone_s.get(asked[0].pod, ())):
             yield f"pod {asked[0].pod} is still there at {history.since(end_s)}"
 

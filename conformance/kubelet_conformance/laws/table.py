@@ -10,6 +10,7 @@ from kubelet_conformance.laws import (
     calls,
     calm,
     containers,
+    drivers,
     endings,
     fitting,
     probing,
@@ -98,6 +99,9 @@ LAWS: Final = (
     reasons.created_is_not_shown,
     reasons.started_when_probed,
     reasons.ready_when_all_are,
+    drivers.unpublished_when_unused,
+    drivers.unstaged_when_unpublished,
+    drivers.volumes_are_ended,
     endings.nothing_left,
     endings.no_unexpected_error,
 )

@@ -52,6 +52,7 @@ _STEP_NEEDS: Final = {
     "shutdown": Feature.SHUTDOWN,
     **dict.fromkeys(("plug_in", "devices", "device_fault", "unplug"), Feature.DEVICE_PLUGINS),
     "logins": Feature.RESTART,
+    **dict.fromkeys(("csi_driver", "csi_fault", "attach", "detach"), Feature.DEVICE_PLUGINS),
 }
 _CONDITION_NEEDS: Final = {
     "requests": Feature.API,
@@ -59,7 +60,7 @@ _CONDITION_NEEDS: Final = {
     "node": Feature.API,
     "cgroup": Feature.CGROUPS,
     "shutdown": Feature.SHUTDOWN,
-    "device_calls": Feature.DEVICE_PLUGINS,
+    **dict.fromkeys(("device_calls", "csi_calls", "csi_driver"), Feature.DEVICE_PLUGINS),
 }
 
 
@@ -108,6 +109,8 @@ def needs_of(scenario: Scenario) -> frozenset[Feature]:
         features.add(Feature.BEHAVIORS)
     if any(_mounts(pod.manifest(key)["spec"]) for key, pod in scenario.pods.items()):
         features.add(Feature.MOUNTS)
+    if scenario.csi_drivers:
+        features |= {Feature.DEVICE_PLUGINS, Feature.API}
     if without_effect(scenario):
         features.add(Feature.ALL_FIELDS)
     for step in scenario.steps:
@@ -141,7 +144,7 @@ def _of_step(step: Step) -> set[Feature]:
         features.add(Feature.FAULTS if away else Feature.BEHAVIORS)
     if step.word in ("reboot", "disks"):
         features.add(Feature.RESTART)
-    if step.word == "dies_at":
+    if step.dies_at is not UNSET and step.dies_at.driver is UNSET:
         features.add(Feature.FAULTS)
     if step.patch is not UNSET and step.patch.subresource == "resize":
         features.add(Feature.CGROUPS)  # a kubelet without cgroups panics (137993)

@@ -12,6 +12,7 @@ from msgspec import UNSET
 from fakekubeapi.errors import StatusError
 from fakekubeapi.requests.shapes import check_shape, require_known_fields
 from kubelet_conformance.scenarios.config_checks import not_in_configuration
+from kubelet_conformance.scenarios.csi_checks import driver_states, wrong_drivers
 from kubelet_conformance.scenarios.nothing_checks import empty_conditions
 from kubelet_conformance.scenarios.pod_checks import wrong_pods
 from kubelet_conformance.scenarios.shape.conditions import PodShown
@@ -46,7 +47,9 @@ def mistakes(scenario: Scenario, *, whole: bool = True) -> Iterator[ScriptError]
             yield from _kubelet_states(scenario)
             yield from _nothing_expected(scenario)
             yield from idle_steps(scenario)
+            yield from driver_states(scenario)
         yield from wrong_pods(scenario)
+        yield from wrong_drivers(scenario)
 
 
 def _manifests(scenario: Scenario) -> Iterator[ScriptError]:
@@ -113,7 +116,7 @@ def _asked_in_step(step: Step) -> Iterator[tuple[Placed, str, Any]]:
         step.word in ("apply", "create", "delete") and isinstance(argument, str)
     ):
         yield step, argument, UNSET
-    elif step.word not in ("fault", "behave", "api_fault", "wait", "expect"):
+    elif step.word not in ("fault", "behave", "api_fault", "csi_fault", "wait", "expect"):
         key = getattr(argument, "pod", UNSET)
         if key is not UNSET:
             yield argument, key, getattr(argument, "container", UNSET)

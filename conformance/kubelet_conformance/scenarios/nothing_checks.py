@@ -41,7 +41,7 @@ _LISTS: Final = ("has", "conditions", "taints", "no_taints", "request", "respons
 _MORE_LISTS: Final = ("has_not", "entries", "no_entries", "headers")
 _OF_CONTAINER: Final = ("container_id", "sandbox_config")
 _OF_POD: Final = (*_OF_CONTAINER, "pod_sandbox_id", "config")
-_HAPPENS: Final = ("calls", "requests", "event", "device_calls", "login_runs")
+_HAPPENS: Final = ("calls", "requests", "event", "device_calls", "login_runs", "csi_calls")
 """Conditions on what has happened so far; others are on what is there now."""
 _EARLY: Final = "this holds at once, before anything could happen: say `during`, or let time pass"
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
 
+from fakecri.csi import CsiCall, FakeCsiDriver
 from kubelet_conformance.harness.kubelets.base import KubeletDied
 from kubelet_conformance.harness.node.parts import Parts
 from kubelet_conformance.harness.node.watch import Watch
@@ -43,7 +44,7 @@ async def remove_pods(parts: Parts, watch: Watch) -> Left:
     while watch.now_s < until_s:
         await parts.clock.sleep(LOOK_S, slack_s=LOOK_S)
         left = await _left(parts, watch)
-        if left == NOTHING:
+        if left == NOTHING and not _staged(watch):
             break
     return left
 
@@ -51,6 +52,16 @@ async def remove_pods(parts: Parts, watch: Watch) -> Left:
 def _manifests(parts: Parts) -> Path:
     """The directory of static pods; a relative one is below the file of the configuration."""
     return parts.paths.base / (parts.config.get("staticPodPath") or parts.paths.manifests)
+
+
+def _staged(watch: Watch) -> bool:
+    """Whether a driver that can be called has staged volumes: they are ended after their pods."""
+    return any(driver.staged for driver in watch.drivers if not is_silent(watch, driver))
+
+
+def is_silent(watch: Watch, driver: FakeCsiDriver) -> bool:
+    """Whether a storage driver cannot be called, or calls of it fail."""
+    return driver.is_down or driver.name not in watch.listening or any(driver.faults)
 
 
 def _is_stopped(watch: Watch) -> bool:
@@ -150,11 +161,20 @@ def history_of(
         pods=watch.snapshots.given,
         events=watch.snapshots.events,
         stored=stored,
+        driver_calls=_driver_calls(watch),
+        silent_drivers=frozenset(d.name for d in watch.drivers if is_silent(watch, d)),
         log=parts.kubelet.log_lines(),
         planned=watch.planned,
         there=there,
         left=left,
     )
+
+
+def _driver_calls(watch: Watch) -> Mapping[str, Sequence[CsiCall]]:
+    calls: dict[str, list[CsiCall]] = {}
+    for driver in watch.drivers:
+        calls.setdefault(driver.name, []).extend(driver.calls)
+    return {name: sorted(each, key=lambda call: call.started_s) for name, each in calls.items()}
 
 
 def _of_the_kubelet(shown: Sequence[Shown], by_users: Sequence[Any]) -> list[Shown]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fakecri.csi import CsiCall
 from fakecri.deviceplugin import FakeDevicePlugin
 from fakecri.deviceplugin.registered import RegisteredPlugin
 from fakecri.errors import CriError
@@ -59,15 +60,35 @@ class NodePlugins:
     async def offer(self, file: str, plugin: RegisteredPlugin) -> None:
         """Let a plug-in listen at a socket below the kubelet's plugins_registry; one that listens
         there already ends first, and the socket is made anew."""
+        driver = plugin.csi
+        if driver is not None and not any(driver is each for each in self._watch.drivers):
+            self._watch.drivers.append(driver)
+        if driver is not None:
+            self._watch.listening[driver.name] = self.socket(file)
         await self._parts.the_registry().plug_in(self.socket(file), plugin)
 
     async def withdraw(self, file: str) -> None:
         """End the plug-in at that socket, and remove it."""
+        self._listens_no_more(self.socket(file))
         await self._parts.the_registry().unplug(self.socket(file))
+
+    def driver_is_disturbed(self, driver: str) -> None:
+        """Say that something is done to that storage driver now, or to calls to it."""
+        self._watch.plan("driver", driver)
+
+    def driver_calls(self) -> list[CsiCall]:
+        """The calls of the kubelet to all storage drivers, in order of arrival."""
+        calls = [call for driver in self._watch.drivers for call in driver.calls]
+        return sorted(calls, key=lambda call: call.started_s)
 
     def remove_socket(self, file: str) -> None:
         """Remove that socket; the plug-in lives on, and what is connected stays so."""
+        self._listens_no_more(self.socket(file))
         self.socket(file).unlink()
+
+    def _listens_no_more(self, path: Path) -> None:
+        kept = {name: at for name, at in self._watch.listening.items() if at != path}
+        self._watch.listening = kept
 
     def socket(self, file: str) -> Path:
         """The path of that socket."""

@@ -125,9 +125,9 @@ class NodeStorage:
         return f"kubernetes.io/csi/{driver}^{handle}"
 
     async def create_attachment(
-        self, driver: str, handle: str, *, finalizer: str = "", **status: Any
+        self, driver: str, handle: str, *, volume: str = "pv", finalizer: str = "", **status: Any
     ) -> None:
-        """Create the VolumeAttachment of the persistent volume `pv`, with that status."""
+        """Create the VolumeAttachment of that persistent volume, with that status."""
         metadata: dict[str, Any] = {"name": self.attachment_name(driver, handle)}
         if finalizer:
             metadata["finalizers"] = [finalizer]
@@ -138,7 +138,7 @@ class NodeStorage:
             "spec": {
                 "attacher": driver,
                 "nodeName": self._parts.node_name,
-                "source": {"persistentVolumeName": "pv"},
+                "source": {"persistentVolumeName": volume},
             },
         }
         await self._api.send("POST", f"{_STORAGE}/volumeattachments", body)

@@ -8,8 +8,10 @@ It never waits in real time when the run is virtual: all waiting goes through th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
+from fakecri.csi import FakeCsiDriver
 from kubelet_conformance.harness.expect import failure
 from kubelet_conformance.harness.limits import counted_from
 from kubelet_conformance.harness.node.parts import Parts
@@ -38,6 +40,10 @@ class Watch:
         """When the case began, on the clock of the run."""
         self.planned: list[Planned] = []
         """What the case did to its node."""
+        self.drivers: list[FakeCsiDriver] = []
+        """The storage drivers that the case has let listen, each once."""
+        self.listening: dict[str, Path] = {}
+        """The names of those that listen now, and their sockets."""
         self._kubelet_since_s = 0.0
         self._activity = Activity(parts.runtime, parts.api, parts.pace.quiet_s)
 

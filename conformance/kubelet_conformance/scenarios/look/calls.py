@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from fakecri.recording.plain import plain
 from kubelet_conformance.harness.observing.words import write_name
+from kubelet_conformance.scenarios.look.csi import csi_calls_of
 from kubelet_conformance.scenarios.look.view import Look, View, count_fits, listed, said
 from kubelet_conformance.scenarios.shape.conditions import Calls, Gap, Gaps, Order, Requests
 from kubelet_conformance.scenarios.shape.ranges import Range, is_in
@@ -125,12 +126,14 @@ async def moment_s(view: View, what: Moment) -> float | None:
     if what.request is not UNSET:
         request = _nth(requests_of(view, what.request), what.request.nth)
         return None if request is None else view.node.since_start_s(request.started_s)
-    if what.call is UNSET:
+    asked: Any = what.call if what.call is not UNSET else what.csi_call
+    if asked is UNSET:
         return None
-    call = _nth(calls_of(view, what.call), what.call.nth)
-    if call is None or (what.call.ended and call.ended_s is None):
+    fitting = calls_of(view, asked) if what.call is not UNSET else csi_calls_of(view, asked)
+    call = _nth(fitting, asked.nth)
+    if call is None or (asked.ended and call.ended_s is None):
         return None
-    return view.node.ended_s(call) if what.call.ended else view.node.time_s(call)
+    return view.node.ended_s(call) if asked.ended else view.node.time_s(call)
 
 
 def _nth(found: Sequence[Any], nth: int) -> Any:

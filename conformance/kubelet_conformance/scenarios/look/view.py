@@ -10,6 +10,7 @@ import grpc
 from kubecri.v1 import api_pb2 as cri
 from msgspec import UNSET, Struct, field
 
+from fakecri.csi import FakeCsiDriver
 from fakecri.deviceplugin import FakeDevicePlugin
 from fakecri.errors import CriError
 from kubelet_conformance.harness.expect import ExpectationFailed
@@ -53,6 +54,8 @@ class View:
         self.marks: dict[str, MarkSet] = {}
         self.device_plugins: dict[str, FakeDevicePlugin] = {}
         """The newest device plug-in of each resource."""
+        self.csi_drivers: dict[str, FakeCsiDriver] = {}
+        """The CSI drivers, by their names."""
         self.asked: dict[str, asyncio.Task[HttpAnswer]] = {}
         """The newest request to the kubelet under each label."""
 
@@ -68,6 +71,10 @@ class View:
     def runtime_name(self, key: str) -> str:
         """Its name in the runtime and at the API."""
         return self.node.runtime.pod_name(self.name(key))
+
+    def volume_handle(self, key: str) -> str:
+        """What its driver calls the volume of that key."""
+        return self.scenario.csi_volumes[key].handle_of(key)
 
     # --- marks ----------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from msgspec import UNSET
 from kubelet_conformance.harness.expect import ExpectationFailed
 from kubelet_conformance.harness.limits import counted_from
 from kubelet_conformance.scenarios.look import calls as look_calls
+from kubelet_conformance.scenarios.look import csi as look_csi
 from kubelet_conformance.scenarios.look import node as look_node
 from kubelet_conformance.scenarios.look import plugged as look_plugged
 from kubelet_conformance.scenarios.look import shown as look_shown
@@ -46,6 +47,8 @@ _LOOKS: Final[dict[str, Any]] = {
     "answer": look_plugged.answer,
     "device_calls": look_plugged.device_calls,
     "login_runs": look_plugged.login_runs,
+    "csi_calls": look_csi.csi_calls,
+    "csi_driver": look_csi.csi_driver,
 }
 TICKS: Final = 600
 """So many looks a long wait takes, about; a short one takes ten in a second."""

@@ -9,31 +9,47 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from kubelet_conformance.harness.node import Node
+from msgspec import UNSET
+
+from fakecri.csi import CsiFault
+from kubelet_conformance.scenarios.look.view import View
 from kubelet_conformance.scenarios.shape.steps import DiesAt
 
 
 class Deaths:
     """Those of one scenario."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._node = view.node
         self._rules: list[Any] = []
         self._tasks: list[asyncio.Task[None]] = []
 
     def add(self, step: DiesAt) -> Any:
         """Kill the kubelet at that call; the rule says in `hits` whether it has come."""
+        if step.driver is not UNSET:
+            return self._at_driver(step, step.driver)
         on = self._node.runtime.nth_call(step.on, step.nth, lambda call: not self._under_way)
 
         async def effect(rule: Any, call: Any, proceed: Any) -> Any:
             if step.answered:
                 await proceed()
-            self._tasks.append(asyncio.create_task(self._die(step.down)))
+            self._begin_to_die(step)
             return await asyncio.Event().wait()  # whoever asked is no more
 
         rule = on.calls.rule("kills the kubelet", effect, 1)
         self._rules.append(rule)
         return rule
+
+    def _at_driver(self, step: DiesAt, driver: str) -> Any:
+        """The same at a call to a CSI driver."""
+        rule = CsiFault(step.on, nth=step.nth, times=1, done=step.answered, hangs=True)
+        rule.on_strike = lambda _: self._begin_to_die(step)
+        self._rules.append(rule)
+        return self._view.csi_drivers[driver].add_fault(rule)
+
+    def _begin_to_die(self, step: DiesAt) -> None:
+        self._tasks.append(asyncio.create_task(self._die(step.down)))
 
     @property
     def _under_way(self) -> bool:

@@ -39,7 +39,7 @@ class NodeSteps:
         self._node = view.node
         self._programmer = programmer
         self._kubelet_runs = True
-        self._deaths = Deaths(view.node)
+        self._deaths = Deaths(view)
 
     # --- kubelet ----------------------------------------------------------------------------
 
@@ -80,6 +80,8 @@ class NodeSteps:
         if runs:
             await self._node.kubelet.kill()
         self._node.runtime.reboot()
+        for driver in self._view.csi_drivers.values():
+            driver.reboot()
         if runs:
             await self._node.kubelet.start()
 
@@ -149,7 +151,7 @@ class NodeSteps:
     async def api_fault(self, step: ApiFault) -> None:
         fake = self._node.api.fake
         method = None if step.on == "*" else step.on
-        times = {} if step.times is UNSET else {"times": step.times}
+        times = {name: n for name, n in step.given().items() if name in ("times", "nth")}
         if step.fails is not UNSET:
             rule = fake.fails(method, step.path, **step.fails.given(), **times)
         elif step.delays is not UNSET:

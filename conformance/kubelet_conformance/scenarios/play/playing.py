@@ -13,6 +13,7 @@ from kubelet_conformance.harness.expect import ExpectationFailed
 from kubelet_conformance.harness.node import Node
 from kubelet_conformance.scenarios.look.view import View
 from kubelet_conformance.scenarios.look.waiting import Watcher
+from kubelet_conformance.scenarios.play.on_csi import CsiSteps
 from kubelet_conformance.scenarios.play.on_node import NodeSteps
 from kubelet_conformance.scenarios.play.on_plugins import PluginSteps
 from kubelet_conformance.scenarios.play.on_pods import Pods
@@ -52,16 +53,19 @@ class Player:
         self._pods = Pods(self._view)
         self._node_steps = NodeSteps(self._view, self._programmer)
         self._plugin_steps = PluginSteps(self._view, self._programmer)
+        self._csi_steps = CsiSteps(self._view, self._programmer)
 
     async def play(self) -> None:
         """Do all steps, and look at everything that is expected. Raises ExpectationFailed, and
         NeverHit when a rule of the scenario has not acted."""
         self._programmer.begin()
         try:
+            await self._csi_steps.begin()
             for step in self._scenario.steps:
                 self._begins(step)
                 await self._step(step)
             if self._scenario.calm is not UNSET:
+                await self._csi_steps.calm()
                 await self._node_steps.calm()
                 await self._watcher.run_for(self._scenario.calm)
             for expectation in self._scenario.expect:
@@ -70,6 +74,7 @@ class Player:
             await self._node_steps.leave()
             note(self._scenario, self._view.node)
             await self._plugin_steps.leave()
+            await self._csi_steps.leave()
         await self._view.node.refresh()
         await self._watcher.check()
         if self._scenario.calm is UNSET:
@@ -110,7 +115,7 @@ class Player:
         }
         if word in own:
             return own[word]
-        places = (self._pods, self._node_steps, self._plugin_steps)
+        places = (self._pods, self._node_steps, self._plugin_steps, self._csi_steps)
         play: Play = next(getattr(place, word) for place in places if hasattr(place, word))
         return play
 

@@ -74,7 +74,12 @@ def _is_under_way(call: Any, at_s: float) -> bool:
 def verbs_of(scenario: Scenario) -> dict[str, list[str]]:
     """Method -> the verbs of the faults that are for it."""
     verbs: dict[str, list[str]] = {}
-    faults = [step.fault for step in scenario.steps if step.fault is not UNSET]
+    faults = [
+        fault
+        for step in scenario.steps
+        for fault in (step.fault, step.csi_fault)
+        if fault is not UNSET
+    ]
     for fault in (*scenario.programmed.faults, *faults):
         if fault.action not in verbs.setdefault(fault.on, []):
             verbs[fault.on].append(fault.action)
@@ -85,4 +90,5 @@ def note(scenario: Scenario, node: Node) -> None:
     """Tell what the scenario has met on its node, where somebody wants to know."""
     noted = NOTED.get()
     if noted is not None:
-        noted |= struck_in(node.calls(), node.planned, verbs_of(scenario))
+        calls = [*node.calls(), *node.plugins.driver_calls()]
+        noted |= struck_in(calls, node.planned, verbs_of(scenario))

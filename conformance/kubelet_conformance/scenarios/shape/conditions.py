@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 from msgspec import UNSET, Meta, UnsetType
 
 from fakecri.scripts.fields import Bytes, Seconds, Text
+from kubelet_conformance.scenarios.shape.csi import CsiCalls, CsiDriverShown
 from kubelet_conformance.scenarios.shape.fields import ConditionState, Number, Span, Words
 from kubelet_conformance.scenarios.shape.plugged import (
     AnswerShown,
@@ -225,7 +226,7 @@ class Shutdown(Placed, kw_only=True):
 KINDS: Final = (
     *("calls", "order", "gaps", "gap", "requests", "pod", "container", "history", "node"),
     *("event", "containers", "sandboxes", "images", "files", "root", "cgroup", "stats"),
-    *("shutdown", "answer", "device_calls", "login_runs"),
+    *("shutdown", "answer", "device_calls", "login_runs", "csi_calls", "csi_driver"),
 )
 
 
@@ -253,6 +254,8 @@ class Condition(Placed, kw_only=True):
     answer: AnswerShown | UnsetType = UNSET
     device_calls: DeviceCalls | UnsetType = UNSET
     login_runs: LoginRuns | UnsetType = UNSET
+    csi_calls: CsiCalls | UnsetType = UNSET
+    csi_driver: CsiDriverShown | UnsetType = UNSET
 
     exactly_one: ClassVar[tuple[str, ...]] = KINDS
 

@@ -44,6 +44,7 @@ class ApiFault(Placed, kw_only=True):
     path: Annotated[Regex, Meta(description="found in the path")] = ""
     label: Label | UnsetType = UNSET
     times: Count | UnsetType = UNSET
+    nth: Annotated[Count, Meta(description="only this one of those that fit")] | UnsetType = UNSET
     fails: ApiFails | UnsetType = UNSET
     delays: ApiDelays | UnsetType = UNSET
     hangs: ApiHangs | UnsetType = UNSET

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 from msgspec import Meta
 
+from fakecri.cri.services import METHODS
+from fakecri.csi.driver import METHODS as CSI_METHODS
 from kubelet_conformance.registry import ID, RULE, Feature, Minor, minor_of
 from kubelet_conformance.scenarios.shape.ranges import (
     NUMBER_PATTERN,
@@ -74,6 +76,13 @@ def _condition_state(text: str) -> str:
     return text
 
 
+def _any_method(name: str) -> str:
+    if name not in METHODS and name not in CSI_METHODS:
+        hint = did_you_mean(name, (*METHODS, *CSI_METHODS))
+        raise ValueError(f"neither the CRI nor a CSI driver has a method {name!r}{hint}")
+    return name
+
+
 def _regex(text: str) -> str:
     try:
         re.compile(text)
@@ -103,6 +112,7 @@ if TYPE_CHECKING:
     MinorVersion: TypeAlias = Minor
     Need: TypeAlias = Feature
     Regex: TypeAlias = str
+    AnyMethod: TypeAlias = str
     Number: TypeAlias = Range
     Span: TypeAlias = Range
     Words: TypeAlias = Wording
@@ -129,6 +139,14 @@ else:
         Meta(
             extra={"then": _feature, "wanted": "a feature"},
             extra_json_schema={"enum": list(_FEATURES)},
+        ),
+    ]
+    AnyMethod = Annotated[
+        str,
+        Meta(
+            description="of the CRI, or of CSI drivers",
+            extra={"then": _any_method, "wanted": "a method"},
+            extra_json_schema={"enum": sorted({*METHODS, *CSI_METHODS})},
         ),
     ]
     Regex = Annotated[str, Meta(extra={"then": _regex, "wanted": "a regular expression"})]

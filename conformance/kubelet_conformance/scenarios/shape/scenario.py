@@ -12,6 +12,7 @@ from fakecri.scripts.script_shapes import RegistryEntry
 from fakecri.scripts.word_shapes import BehaviorEntry
 from kubelet_conformance.known_bugs import KnownBug
 from kubelet_conformance.scenarios.shape.conditions import Expectation, Monitor
+from kubelet_conformance.scenarios.shape.csi import CsiDriver, CsiVolume
 from kubelet_conformance.scenarios.shape.faults import Fault
 from kubelet_conformance.scenarios.shape.fields import CaseId, MinorVersion, Need, Release, RuleId
 from kubelet_conformance.scenarios.shape.pods import Fields, PodEntry
@@ -137,6 +138,13 @@ class Scenario(Placed, kw_only=True):
     )
     node: Topology | UnsetType = UNSET
     script: Programmed | UnsetType = UNSET
+    csi_drivers: Annotated[
+        dict[str, CsiDriver], Meta(description="the CSI drivers of the node, by their names")
+    ] = msgspec.field(default_factory=dict)
+    csi_volumes: Annotated[
+        dict[str, CsiVolume],
+        Meta(description="persistent volumes of these drivers, by the names of their claims"),
+    ] = msgspec.field(default_factory=dict)
     pods: Annotated[dict[str, PodEntry], Meta(description="by the names that steps use")] = (
         msgspec.field(default_factory=dict)
     )

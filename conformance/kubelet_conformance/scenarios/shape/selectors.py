@@ -12,6 +12,18 @@ from kubeobjects.strict.reader import Placed
 
 Mark: TypeAlias = Annotated[str, Meta(description="the name of a mark that a step has set")]
 Where: TypeAlias = Literal["kubelet", "api"]
+DriverName: TypeAlias = Annotated[str, Meta(description="a key of `csi_drivers`")]
+CsiMethod: TypeAlias = Literal[
+    "GetPluginInfo",
+    "NodeGetInfo",
+    "NodeGetCapabilities",
+    "NodeStageVolume",
+    "NodePublishVolume",
+    "NodeUnpublishVolume",
+    "NodeUnstageVolume",
+    "NodeGetVolumeStats",
+    "NodeExpandVolume",
+]
 Part: TypeAlias = Annotated[
     Any,
     Meta(
@@ -61,6 +73,33 @@ class RequestSelector(Placed, kw_only=True):
             raise ValueError("subresource: wanted a pod beside it")
 
 
+class CsiCallSelector(Placed, kw_only=True):
+    """Calls of the kubelet to a CSI driver."""
+
+    driver: DriverName
+    method: CsiMethod
+    volume: (
+        Annotated[str, Meta(description="a key of `csi_volumes`: only calls about it")] | UnsetType
+    ) = UNSET
+    request: (
+        Annotated[Part, Meta(description="in the message: {volume_context: {size: small}}")]
+        | UnsetType
+    ) = UNSET
+    failed: Annotated[bool, Meta(description="only those that failed, or did not")] | UnsetType = (
+        UNSET
+    )
+    code: Annotated[StatusCode, Meta(description="failed with this code")] | UnsetType = UNSET
+    since: Annotated[Mark, Meta(description="only those after this mark")] | UnsetType = UNSET
+    until: Annotated[Mark, Meta(description="only those before this mark")] | UnsetType = UNSET
+
+
+class CsiCallMoment(CsiCallSelector, kw_only=True):
+    """The moment of a call to a CSI driver."""
+
+    nth: Annotated[int, Meta(description="1: the first, -1: the last")] = 1
+    ended: Annotated[bool, Meta(description="when it was answered, not when it came")] = False
+
+
 class CallMoment(CallSelector, kw_only=True):
     """The moment of a call."""
 
@@ -86,11 +125,12 @@ class Moment(Placed, kw_only=True):
     """A moment of the run."""
 
     call: CallMoment | UnsetType = UNSET
+    csi_call: CsiCallMoment | UnsetType = UNSET
     request: RequestMoment | UnsetType = UNSET
     exit: Annotated[ContainerRef, Meta(description="the end of a container")] | UnsetType = UNSET
     mark: Mark | UnsetType = UNSET
 
-    exactly_one: ClassVar = ("call", "request", "exit", "mark")
+    exactly_one: ClassVar = ("call", "csi_call", "request", "exit", "mark")
 
 
 __all__ = [
@@ -98,6 +138,10 @@ __all__ = [
     "CallMoment",
     "CallSelector",
     "ContainerRef",
+    "CsiCallMoment",
+    "CsiCallSelector",
+    "CsiMethod",
+    "DriverName",
     "Mark",
     "Moment",
     "Part",

@@ -8,21 +8,22 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 from msgspec import UNSET, Meta, UnsetType
 
 from fakecri.cri.services import METHODS
+from fakecri.csi.driver import METHODS as CSI_METHODS
 from fakecri.scripts.fields import (
     Amount,
     Bytes,
     Count,
     ExitCode,
     ImagePattern,
-    Method,
     Seconds,
     Text,
 )
 from fakecri.scripts.script_shapes import RegistryEntry
 from fakecri.scripts.word_shapes import BehaviorEntry
 from kubelet_conformance.scenarios.shape.conditions import Expectation
+from kubelet_conformance.scenarios.shape.csi import Attach, CsiDriverStep, CsiFault, VolumeName
 from kubelet_conformance.scenarios.shape.faults import ApiFault, Fault
-from kubelet_conformance.scenarios.shape.fields import Words, Yes
+from kubelet_conformance.scenarios.shape.fields import AnyMethod, Words, Yes
 from kubelet_conformance.scenarios.shape.plugged import (
     Ask,
     DeviceFault,
@@ -32,6 +33,7 @@ from kubelet_conformance.scenarios.shape.plugged import (
     SetDevices,
 )
 from kubelet_conformance.scenarios.shape.pods import Fields
+from kubelet_conformance.scenarios.shape.selectors import DriverName
 from kubeobjects.strict.reader import Placed
 
 PodKey: TypeAlias = Annotated[str, Meta(description="a key of `pods`")]
@@ -171,9 +173,14 @@ class Kubelet(Placed, kw_only=True):
 
 
 class DiesAt(Placed, kw_only=True):
-    """Kill the kubelet when it makes a call of the CRI, and start it again."""
+    """Kill the kubelet when it makes a call of the CRI, or one to a CSI driver, and start it
+    again."""
 
-    on: Method
+    on: AnyMethod
+    driver: (
+        Annotated[DriverName, Meta(description="whose call it is, if it is one to a CSI driver")]
+        | UnsetType
+    ) = UNSET
     nth: Annotated[Count, Meta(description="which of its calls of that method from now on")] = 1
     answered: Annotated[
         bool, Meta(description="the call has its effect, and its answer is not read any more")
@@ -183,7 +190,10 @@ class DiesAt(Placed, kw_only=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if METHODS[self.on].streams:
+        if (self.on in CSI_METHODS) is (self.driver is UNSET):
+            told = "is one to a CSI driver: say which" if self.driver is UNSET else "is none to one"
+            raise ValueError(f"driver: {self.on} {told}")
+        if self.driver is UNSET and METHODS[self.on].streams:
             raise ValueError(f"on: {self.on} is a stream, wanted a call with one answer")
 
 
@@ -323,6 +333,10 @@ class Step(Placed, kw_only=True):
         | UnsetType
     ) = UNSET
     login: Login | UnsetType = UNSET
+    csi_driver: CsiDriverStep | UnsetType = UNSET
+    csi_fault: CsiFault | UnsetType = UNSET
+    attach: Attach | VolumeName | UnsetType = UNSET
+    detach: VolumeName | UnsetType = UNSET
     ask: Ask | UnsetType = UNSET
     # time and looking
     advance: Annotated[Seconds, Meta(description="so much time passes")] | UnsetType = UNSET

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kubelet_conformance.search.drawing.alone import plug_in
 from kubelet_conformance.search.drawing.kinds import BOUNDS, ONLY_API, ONLY_STATIC, Size, kinds_of
-from kubelet_conformance.search.drawing.pods import PULLED, draw_pod
+from kubelet_conformance.search.drawing.pods import CLAIMS, DRIVER, PULLED, draw_pod
 from kubelet_conformance.search.drawing.steps import DRAWS, At, Cast, Step, draw_steps, settings
 from kubelet_conformance.search.drawing.world import World
 from simclock import Rng
@@ -46,6 +46,7 @@ def world_of(seed: int, size: Size = "small", weights: Mapping[str, float] = NON
         "kubelet": _configuration(kinds),
         "node": {},
         **_script(dice, kinds),
+        **_drivers(dice, kinds),
         "pods": pods,
         "steps": list(_with_time(sorted([*made, *happens], key=lambda at: at[0]))),
         "calm": CALM_S,
@@ -104,6 +105,17 @@ def _script(dice: Random, kinds: Sequence[str]) -> dict[str, Any]:
         return {}
     pull_s = dice.choice((0.5, 8.0, 25.0))
     return {"script": {"registry": {PULLED: {"pull_s": pull_s}}}}
+
+
+def _drivers(dice: Random, kinds: Sequence[str]) -> dict[str, Any]:
+    """The storage driver of the node, which stages or does not, and its volumes."""
+    if "csi volumes" not in kinds:
+        return {}
+    stages = dice.choice((["STAGE_UNSTAGE_VOLUME"], ["STAGE_UNSTAGE_VOLUME"], []))
+    return {
+        "csi_drivers": {DRIVER: {"capabilities": stages}},
+        "csi_volumes": {claim: {"driver": DRIVER} for claim in CLAIMS},
+    }
 
 
 def _with_time(steps: Sequence[At]) -> list[Step]:

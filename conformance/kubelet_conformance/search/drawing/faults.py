@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from random import Random  # noqa: TID251 (for its type)
 from typing import Any, Final
 
+from kubelet_conformance.search.drawing.pods import DRIVER
+
 CALLS: Final = (
     *("RunPodSandbox", "CreateContainer", "StartContainer", "StopContainer", "StopPodSandbox"),
     *("RemoveContainer", "RemovePodSandbox", "ListPodSandbox", "ListContainers", "Status"),
@@ -20,6 +22,10 @@ HALVES: Final = (
 TIMES: Final = (1, 1, 2, 5, 500)
 LASTS_S: Final = (0.3, 1.5, 4.0, 12.0, 45.0, 130.0)
 CODES: Final = ("UNKNOWN", "UNAVAILABLE", "DEADLINE_EXCEEDED")
+DRIVER_CALLS: Final = (
+    *("NodeStageVolume", "NodePublishVolume", "NodeUnpublishVolume", "NodeUnstageVolume"),
+)
+DRIVER_CODES: Final = (*CODES, "INTERNAL", "NOT_FOUND", "ABORTED")
 PATHS: Final = ("/pods/", "/pods$", "/status$", "/nodes", "/leases", "/events", "/configmaps", "")
 
 Drawn = list[tuple[float, dict[str, Any]]]
@@ -104,3 +110,26 @@ SERVER_FAULTS: Final[Mapping[str, Callable[[Random, Any], Drawn]]] = {
     "server refuses": _refuses,
     "server slow": _late,
 }
+
+
+def driver_faults(dice: Random, cast: Any) -> Drawn:
+    """The storage driver is away for a while, or calls to it are disturbed."""
+    if dice.random() < 0.3:
+        end = {"csi_driver": {"name": DRIVER, "do": dice.choice(("kill", "stop"))}}
+        begin = {"csi_driver": {"name": DRIVER, "do": "start"}}
+        return [(0.0, end), (dice.choice(LASTS_S), begin)]
+    fails = {"code": dice.choice(DRIVER_CODES), "message": "no", "times": dice.choice(TIMES)}
+    slow_s = dice.choice((0.3, 1.5, 4.0, 12.0))
+    happens: dict[str, Any] = dice.choice(
+        (
+            {"fails": fails},
+            {"fails": fails},
+            {"delays": {"delay_s": slow_s}},
+            {"answers_late": {"after_s": slow_s}},
+            {"hangs": {"times": 1}},
+            {"loses_answer": {"times": dice.choice(TIMES)}},
+        )
+    )
+    on = dice.choice(DRIVER_CALLS)
+    fault = {"driver": DRIVER, "on": on, **happens, "label": "", "maybe": True}
+    return [(0.0, {"csi_fault": fault}), (dice.choice(LASTS_S), {"release": ""})]

@@ -35,6 +35,7 @@ OF_PODS: Final = {
     "odd probes": 0.05,
     "host ports": 0.04,
     "devices": 0.04,
+    "csi volumes": 0.1,
 }
 """What pods may have -> how many of the worlds have such pods."""
 OF_STEPS: Final = {
@@ -66,6 +67,7 @@ OF_STEPS: Final = {
     "half calls": 0.15,
     "failing pulls": 0.04,
     "broken streams": 0.05,
+    "driver faults": 0.08,
     # what happens to runtime, API server, kubelet, node
     "runtime crashes": 0.2,
     "lost state": 0.1,
@@ -88,7 +90,7 @@ ONLY_API: Final = frozenset(
     {
         *("forced deletions", "vanishing", "ephemeral", "resizes", "late objects", "deadlines"),
         *("deleted again", "strangers", "host ports", "devices", "fewer devices"),
-        *("restarting resizes",),
+        *("restarting resizes", "csi volumes", "driver faults"),
     }
 )
 OF_SERVER: Final = frozenset({"server away", "server refuses", "server slow"})
@@ -96,7 +98,7 @@ OF_SERVER: Final = frozenset({"server away", "server refuses", "server slow"})
 LATER: Final = frozenset(
     {
         *("restarting resizes", "odd probes", "host ports", "devices", "failing pulls"),
-        *("broken streams", "fewer devices", "no server"),
+        *("broken streams", "fewer devices", "no server", "csi volumes", "driver faults"),
     }
 )
 """Kinds that are drawn from dice of their own: the worlds without them are as they were before."""
@@ -115,6 +117,7 @@ WANT: Final = {
     "failing pulls": "pulled images",
     "broken streams": "evented",
     "fewer devices": "devices",
+    "driver faults": "csi volumes",
 }
 """Kinds that are nothing without another one."""
 

@@ -18,6 +18,9 @@ LONG_GRACES_S: Final = (60, 600)
 LONG_HOOKS_S: Final = (40.0, 300.0)
 PULLED: Final = "images.example/app:1"
 """An image that no node has."""
+DRIVER: Final = "disks.example"
+CLAIMS: Final = ("disk-a", "disk-b")
+"""The claims of volumes of that driver."""
 OBJECT: Final = "settings"
 """The ConfigMap that pods have as a volume."""
 
@@ -48,6 +51,8 @@ def draw_pod(dice: Random, kinds: Collection[str], *, static: bool) -> dict[str,
         spec["activeDeadlineSeconds"] = dice.choice((1, 5, 20, 60))
     if "volumes" in kinds and dice.random() < 0.6:
         _add_volume(dice, spec, static=static)
+    if "csi volumes" in kinds and not static and dice.random() < 0.7:
+        _add_driven_volume(dice, spec)
     if "own users" in kinds and dice.random() < 0.6:
         spec["hostUsers"] = False
     if "exclusive CPUs" in kinds and dice.random() < 0.7:
@@ -139,6 +144,17 @@ def _add_volume(dice: Random, spec: dict[str, Any], *, static: bool) -> None:
         kind = {"configMap": {"name": OBJECT}}
     spec["volumes"] = [{"name": "data", **kind}]
     spec["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+
+
+def _add_driven_volume(dice: Random, spec: dict[str, Any]) -> None:
+    """A volume of a storage driver: one that pods may share, or one that is the pod's alone."""
+    kind: dict[str, Any] = {"csi": {"driver": DRIVER}}
+    if dice.random() < 0.7:
+        kind = {"persistentVolumeClaim": {"claimName": dice.choice(CLAIMS)}}
+    spec["volumes"] = [*spec.get("volumes", ()), {"name": "disk", **kind}]
+    for one in dice.sample(spec["containers"], dice.randint(1, len(spec["containers"]))):
+        mounts = [*one.get("volumeMounts", ()), {"name": "disk", "mountPath": "/disk"}]
+        one["volumeMounts"] = mounts
 
 
 def _ask_for_cpus(dice: Random, spec: dict[str, Any]) -> None:

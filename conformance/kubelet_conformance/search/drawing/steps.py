@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from kubelet_conformance.search.drawing.alone import ALONE
-from kubelet_conformance.search.drawing.faults import CALL_FAULTS, SERVER_FAULTS
+from kubelet_conformance.search.drawing.faults import CALL_FAULTS, SERVER_FAULTS, driver_faults
 from kubelet_conformance.search.drawing.pods import OBJECT, PULLED
 
 Step = dict[str, Any]
@@ -243,6 +243,7 @@ DRAWS: Final[Mapping[str, Draw]] = {
     **CALL_FAULTS,
     **SERVER_FAULTS,
     **ALONE,
+    "driver faults": driver_faults,
 }
 """What happens -> how it is drawn."""
 EXCLUSIVE: Final = frozenset(

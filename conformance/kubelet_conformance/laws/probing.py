@@ -22,7 +22,7 @@ from kubelet_conformance.laws.moments import (
 )
 
 PROBES: Final = ("startupProbe", "livenessProbe", "readinessProbe")
-UNDER_WAY_S: Final = 1.5
+UNDER_WAY_S: Final = 2.5
 """So long after a moment a probe may begin that was due before."""
 EVENTS_LATE_S: Final = 11.5
 """So long where the runtime's events are listened to (gate EventedPLEG)."""

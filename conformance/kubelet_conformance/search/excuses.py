@@ -64,6 +64,16 @@ def _has_deadline(world: World, breach: Breach) -> bool:
     return "activeDeadlineSeconds" in world.document["pods"].get(pod, {}).get("spec", {})
 
 
+def _lost_its_sandbox(world: World, breach: Breach) -> bool:
+    """Whether a pod that is never restarted waits for init containers that are through, and
+    something may have ended its sandbox."""
+    pod = breach.what.removeprefix("pod ").partition(":")[0].partition(" ")[0]
+    spec = world.document["pods"].get(pod.removesuffix("-node"), {}).get("spec", {})
+    words = {word for step in world.document["steps"] for word in step}
+    lost = bool(words & {"reboot", "stop_sandbox", "kill_sandbox", "runtime", "fault"})
+    return lost and spec.get("restartPolicy") == "Never" and "waits for init" in breach.what
+
+
 def _is_evented(world: World, breach: Breach) -> bool:
     """Whether the kubelet listens to events of the runtime."""
     gates = (world.document.get("kubelet") or {}).get("featureGates") or {}
@@ -126,11 +136,22 @@ EXCUSES: Final = (
         "a static pod that was away for a second runs, and is shown as ended for ever",
         _came_back,
     ),
+    *(
+        Excuse(
+            "deadline-shown-ready",
+            law,
+            "a pod past its deadline is shown ready while it stops, although no probe has passed",
+            _has_deadline,
+            refkubelet=True,
+        )
+        for law in ("ready-when-probed", "started-when-probed")
+    ),
     Excuse(
-        "deadline-shown-ready",
-        "ready-when-probed",
-        "a pod past its deadline is shown ready while it stops, although no probe has passed",
-        _has_deadline,
+        "118321",
+        "wanted-pods-go-on",
+        "a pod that is never restarted and has lost its sandbox before all of its containers were "
+        "started stays Pending (kubernetes#118321)",
+        _lost_its_sandbox,
         refkubelet=True,
     ),
     *(

@@ -74,6 +74,20 @@ def _lost_its_sandbox(world: World, breach: Breach) -> bool:
     return lost and spec.get("restartPolicy") == "Never" and "waits for init" in breach.what
 
 
+def _has_a_crashing_sidecar(world: World, breach: Breach) -> bool:
+    """Whether a container is not started again in a pod with sidecars that end by themselves."""
+    key = breach.what.removeprefix("pod ").partition(":")[0].removesuffix("-node")
+    planned = world.document["pods"].get(key, {})
+    sidecars = {
+        one["name"]
+        for one in planned.get("spec", {}).get("initContainers") or ()
+        if one.get("restartPolicy") == "Always"
+    }
+    does = planned.get("does") or {}
+    ends = any("exits" in each for name in sidecars for each in does.get(name) or ())
+    return ends and "is not started again" in breach.what
+
+
 def _is_evented(world: World, breach: Breach) -> bool:
     """Whether the kubelet listens to events of the runtime."""
     gates = (world.document.get("kubelet") or {}).get("featureGates") or {}
@@ -145,6 +159,14 @@ EXCUSES: Final = (
             refkubelet=True,
         )
         for law in ("ready-when-probed", "started-when-probed")
+    ),
+    Excuse(
+        "136969",
+        "wanted-pods-go-on",
+        "the ended containers of a pod of which no other one runs are not started again while one "
+        "of its sidecars does not run (kubernetes#136969)",
+        _has_a_crashing_sidecar,
+        refkubelet=True,
     ),
     Excuse(
         "118321",

@@ -14,6 +14,7 @@ from kubelet_conformance.laws.moments import (
     AROUND_S,
     calm_since,
     deletions,
+    drivers_are_well,
     is_of_api,
     kubelet_runs,
     law_of_worlds,
@@ -112,14 +113,26 @@ def _is_to_begin(seen: Seen, shown: Shown, begin_s: float, until_s: float) -> bo
         and until_s <= history.end_s
         and over_s > until_s
         and (not asked or asked[0].at_s > until_s)
+        and not _was_deleted_at_once(history, shown)
         and not moved
         and not _name_is_taken(seen, shown, begin_s, until_s)
         and not history.did_between(shown.at_s - BEFORE_S, until_s, "user")
         and _has_its_objects(history, uid)
+        and (not _has_drivers(history, uid) or drivers_are_well(history, begin_s, until_s))
         and kubelet_runs(history, begin_s, until_s)
         and server_is_well(history, begin_s, until_s)
         and runtime_is_well(history, begin_s, until_s)
         and _has_network(history, begin_s - NETWORK_S, until_s)
+    )
+
+
+def _was_deleted_at_once(history: History, shown: Shown) -> bool:
+    """Whether a user has deleted a pod of its name just before it was shown: perhaps this one."""
+    return any(
+        one.method == "DELETE"
+        and one.path.endswith(f"/pods/{shown.pod}")
+        and shown.at_s - BEFORE_S <= one.started_s <= shown.at_s
+        for one in history.by_users
     )
 
 
@@ -142,6 +155,12 @@ def _manifests_move(history: History, since_s: float, until_s: float) -> bool:
         if each.kind == "manifest" and since_s - JUST_NOW_S <= each.at_s <= since_s
     ]
     return len(before) > 1 or history.did_between(since_s, until_s, "manifest")
+
+
+def _has_drivers(history: History, uid: str) -> bool:
+    """Whether volumes of it are a driver's."""
+    volumes = spec_of(history, uid).get("volumes") or ()
+    return any("csi" in each or "persistentVolumeClaim" in each for each in volumes)
 
 
 def _has_its_objects(history: History, uid: str) -> bool:

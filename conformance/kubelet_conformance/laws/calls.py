@@ -84,6 +84,8 @@ def nothing_in_what_is_over(seen: Seen) -> Iterator[str]:
             slack_s = OUTSIDE_S if seen.history.did("outside", "stopped") else 0.0
             if box is None or box.over_s is None or _was_held_up(seen, box.over_s):
                 continue
+            if _waited_meanwhile(seen, call, box.over_s):
+                continue
             if box.over_s < call.started_s - slack_s:
                 at = seen.history.since(call.started_s)
                 yield f"{call.pod}/{call.container} is made at {at} in a stopped sandbox"
@@ -96,6 +98,18 @@ def _was_held_up(seen: Seen, over_s: float) -> bool:
         call.disturbed
         and call.method in STARTING
         and call.started_s <= over_s <= (over_s if call.ended_s is None else call.ended_s)
+        for call in seen.history.calls
+    )
+
+
+def _waited_meanwhile(seen: Seen, made: Any, over_s: float) -> bool:
+    """Whether the sync that makes a container has just waited for its image, or for a hook of the
+    one before, while somebody else stopped the sandbox."""
+    return seen.history.did("outside", "stopped") and any(
+        call.method in ("PullImage", "ExecSync")
+        and call.uid == made.uid
+        and call.ended_s is not None
+        and max(over_s, made.started_s - OUTSIDE_S) <= call.ended_s <= made.started_s
         for call in seen.history.calls
     )
 

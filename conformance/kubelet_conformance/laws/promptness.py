@@ -132,12 +132,21 @@ def ends_noticed(seen: Seen) -> Iterator[str]:
     for one, noticed_s in _noticed(seen):
         ended_s = history.start_s + (one.finished_ns - history.start_ns) / 1e9
         before = [at_s for at_s in disturbed if at_s <= noticed_s]
-        since_s = max([ended_s, *before])
+        since_s = max([ended_s, *before, *_held_up_s(seen, one, noticed_s)])
         if noticed_s - since_s > NOTICED_S and kubelet_runs(history, since_s + 1, noticed_s):
             yield (
                 f"{one.pod}/{one.name} has ended at {history.since(ended_s)}, which is noticed at "
                 f"{history.since(noticed_s)}"
             )
+
+
+def _held_up_s(seen: Seen, one: Container, noticed_s: float) -> Iterator[float]:
+    """When calls have ended that a step of the pod has waited for, such as a hook after a start:
+    where the kubelet listens to events nothing of the pod is shown before."""
+    for call in seen.history.calls if listens_to_events(seen.history) else ():
+        over_s = noticed_s + 1 if call.ended_s is None else call.ended_s
+        if call.uid == one.uid and call.started_s + SHOWN_S < over_s <= noticed_s:
+            yield over_s
 
 
 def _noticed(seen: Seen) -> Iterator[tuple[Container, float]]:

@@ -167,7 +167,10 @@ def last_run_kept(seen: Seen) -> Iterator[str]:
                 if one.removed_s is None or one.started_s is None or name not in names:
                     continue
                 later = [
-                    c for c in instances if c.asked_s > one.asked_s and c.started_s is not None
+                    c
+                    for c in instances
+                    if c.asked_s > one.asked_s
+                    and (c.started_s is not None or c.answer_lost_s is not None)
                 ]
                 is_last = not any((c.start_asked_s or 0.0) <= one.removed_s for c in later)
                 if is_last and one.removed_s < history.end_s:

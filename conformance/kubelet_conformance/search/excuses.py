@@ -65,13 +65,14 @@ def _has_deadline(world: World, breach: Breach) -> bool:
 
 
 def _lost_its_sandbox(world: World, breach: Breach) -> bool:
-    """Whether a pod that is never restarted waits for init containers that are through, and
-    something may have ended its sandbox."""
+    """Whether a pod that is never restarted waits for containers to be started, and something may
+    have ended its sandbox, or taken the records of its containers away."""
     pod = breach.what.removeprefix("pod ").partition(":")[0].partition(" ")[0]
     spec = world.document["pods"].get(pod.removesuffix("-node"), {}).get("spec", {})
     words = {word for step in world.document["steps"] for word in step}
-    lost = bool(words & {"reboot", "stop_sandbox", "kill_sandbox", "runtime", "fault"})
-    return lost and spec.get("restartPolicy") == "Never" and "waits for init" in breach.what
+    lost = bool(words & {"reboot", "stop_sandbox", "kill_sandbox", "runtime", "fault", "drop"})
+    waits = "waits for init" in breach.what or "does not run: ContainerCreating" in breach.what
+    return lost and waits and spec.get("restartPolicy") == "Never"
 
 
 def _has_a_crashing_sidecar(world: World, breach: Breach) -> bool:

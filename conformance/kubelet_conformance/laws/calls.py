@@ -66,6 +66,7 @@ def nothing_in_what_is_over(seen: Seen) -> Iterator[str]:
     sandbox that was stopped. (A sync goes on that began before somebody else stopped it.)"""
     lives = seen.lives
     failed_s: dict[str, float] = {}
+    held_up = seen.history.did("outside", "stopped", "fault", "server", "driver")
     for call in seen.history.calls:
         if call.method == "ExecSync":
             one = lives.containers.get(call.request.container_id)
@@ -74,9 +75,9 @@ def nothing_in_what_is_over(seen: Seen) -> Iterator[str]:
                 failed_s[call.request.container_id] = call.ended_s
             if again or one is None or one.over_s is None or _others_stop(lives, one, call):
                 continue
-            if one.over_s < call.started_s - (
-                AWAY_S if seen.history.did("outside", "stopped") else 1.0
-            ):
+            if held_up and _step_waits(seen, one, call.started_s):
+                continue
+            if one.over_s < call.started_s - (AWAY_S if held_up else 1.0):
                 at = seen.history.since(call.started_s)
                 yield f"a command runs in {one.pod}/{one.name} at {at}, which had ended"
         elif call.method == "CreateContainer":
@@ -89,6 +90,17 @@ def nothing_in_what_is_over(seen: Seen) -> Iterator[str]:
             if box.over_s < call.started_s - slack_s:
                 at = seen.history.since(call.started_s)
                 yield f"{call.pod}/{call.container} is made at {at} in a stopped sandbox"
+
+
+def _step_waits(seen: Seen, one: Container, at_s: float) -> bool:
+    """Whether a call of its pod is under way then, for which its step waits."""
+    return any(
+        call.uid == one.uid
+        and call.method != "ExecSync"
+        and call.started_s <= at_s
+        and (call.ended_s is None or call.ended_s >= at_s - 1.0)
+        for call in seen.history.calls
+    )
 
 
 def _was_held_up(seen: Seen, over_s: float) -> bool:

@@ -211,6 +211,8 @@ def shared_keep_off(seen: Seen) -> Iterator[str]:
     for call in seen.history.calls:
         if call.error is not None or call.ended_s is None:
             continue
+        if call.started_s > seen.history.end_s:
+            break  # the pods are being removed
         if call.method == "CreateContainer":
             linux = call.request.config.linux.resources
             may_use[call.response.container_id] = frozenset(parse_cpuset(linux.cpuset_cpus))

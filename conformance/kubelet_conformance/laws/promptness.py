@@ -104,7 +104,7 @@ def gone_in_time(seen: Seen) -> Iterator[str]:
         if call.method == "StopPodSandbox" and call.error is not None and call.ended_s is not None:
             failed_s.setdefault(call.uid, []).append(call.ended_s)
     for uid, asked in deletions(history).items():
-        if over.get(uid, inf) < asked[-1].at_s or any(each.grace_s == 0 for each in asked):
+        if over.get(uid, inf) <= asked[-1].at_s or any(each.grace_s == 0 for each in asked):
             continue  # the server deletes it at once
         instances = [one for each in seen.lives.of_pod(uid).values() for one in each]
         boxes = [box for box in seen.lives.sandboxes.values() if box.uid == uid]

@@ -77,7 +77,7 @@ def _lost_its_sandbox(world: World, breach: Breach) -> bool:
 
 def _has_a_crashing_sidecar(world: World, breach: Breach) -> bool:
     """Whether a container is not started again in a pod with sidecars that end by themselves."""
-    key = breach.what.removeprefix("pod ").partition(":")[0].removesuffix("-node")
+    key = breach.what.removeprefix("pod ").partition(" ")[0].rstrip(":").removesuffix("-node")
     planned = world.document["pods"].get(key, {})
     sidecars = {
         one["name"]
@@ -86,7 +86,9 @@ def _has_a_crashing_sidecar(world: World, breach: Breach) -> bool:
     }
     does = planned.get("does") or {}
     ends = any("exits" in each for name in sidecars for each in does.get(name) or ())
-    return ends and "is not started again" in breach.what
+    return ends and any(
+        words in breach.what for words in ("is not started again", "wait for init containers")
+    )
 
 
 def _is_evented(world: World, breach: Breach) -> bool:
@@ -161,13 +163,16 @@ EXCUSES: Final = (
         )
         for law in ("ready-when-probed", "started-when-probed")
     ),
-    Excuse(
-        "136969",
-        "wanted-pods-go-on",
-        "the ended containers of a pod of which no other one runs are not started again while one "
-        "of its sidecars does not run (kubernetes#136969)",
-        _has_a_crashing_sidecar,
-        refkubelet=True,
+    *(
+        Excuse(
+            "136969",
+            law,
+            "the ended containers of a pod of which no other one runs are not started again while "
+            "one of its sidecars does not run (kubernetes#136969)",
+            _has_a_crashing_sidecar,
+            refkubelet=True,
+        )
+        for law in ("wanted-pods-go-on", "running-is-initialized")
     ),
     Excuse(
         "118321",

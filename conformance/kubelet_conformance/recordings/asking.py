@@ -70,6 +70,9 @@ NEVER: Final[Mapping[str, str]] = {
     "no-equal-writes": "requests to the API server",
     "events-as-often": "events",
     "events-of-what-is-there": "events",
+    "unpublished-when-unused": "calls to storage drivers",
+    "unstaged-when-unpublished": "calls to storage drivers",
+    "volumes-are-ended": "calls to storage drivers",
     "nothing-left": "a look at a node without pods",
     "no-unexpected-error": "the kubelet's log",
     **{

@@ -38,11 +38,7 @@ def unpublished_when_unused(seen: Seen) -> Iterator[str]:
             volume, at = call.request.volume_id, seen.history.since(call.started_s)
             for one, mounts in users:
                 is_user = _has(mounts, call.request.target_path)
-                if (
-                    is_user
-                    and _is_kept(seen.history, calls, call)
-                    and _runs_at(seen.history, one, call.started_s)
-                ):
+                if is_user and _runs_at(seen.history, one, call.started_s):
                     yield f"{volume} is unpublished at {at}, and {one.pod}/{one.name} runs with it"
 
 

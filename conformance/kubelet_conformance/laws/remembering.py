@@ -52,7 +52,7 @@ def _is_done(spec: Mapping[str, Any], status: Mapping[str, Any]) -> bool:
 @law_of_worlds("STAT-008", "LIFE-173.1")
 def ends_stay(seen: Seen) -> Iterator[str]:
     """How a container has ended stays told, as long as the runtime has it, or, of one that is done,
-    nobody else has taken it away."""
+    nobody else has taken it away. (In another sandbox init containers run again.)"""
     history = seen.history
     outside = history.did("outside")
     last: dict[str, dict[str, Mapping[str, Any]]] = {}
@@ -65,7 +65,7 @@ def ends_stay(seen: Seen) -> Iterator[str]:
                 before = known.get(status["name"])
                 known[status["name"]] = status
                 at = f"status of {shown.pod} at {history.since(shown.at_s)}"
-                if before is None or not _ends(before):
+                if before is None or not _ends(before) or _is_elsewhere(seen, before, status):
                     continue
                 if _is_done(spec, before):
                     was, now = _ends(before).get("exitCode", 0), _ends(status).get("exitCode", 0)
@@ -73,6 +73,16 @@ def ends_stay(seen: Seen) -> Iterator[str]:
                         yield f"{at}: {status['name']} had ended with {was}, now {now}"
                 elif not _ends(status) and not outside:
                     yield f"{at}: how {status['name']} has ended is told no more"
+
+
+def _is_elsewhere(seen: Seen, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether two statuses of a container are about instances in two sandboxes."""
+    of_both = [
+        seen.lives.containers.get(str(each.get("containerID") or "").rpartition("/")[2])
+        for each in (before, after)
+    ]
+    old, new = of_both
+    return old is not None and new is not None and old.sandbox != new.sandbox
 
 
 @law_of_worlds("LIFE-114", "LIFE-120.2")

@@ -17,17 +17,18 @@ from kubelet_conformance.scenarios.case import case_of, needs_of
 from kubelet_conformance.scenarios.reading import load_scenario, read_scenario
 from kubeobjects.strict.errors import ScriptError
 from kubeobjects.strict.values import parse_yaml
-from refkubelet.volumes.csi import client
 from refkubelet.volumes.csi.attachments import Attachments
 from refkubelet.volumes.csi.publishing import Publishing
+from refkubelet.volumes.csi.records import remove_mount
 from refkubelet.volumes.csi.staging import Staging
 
 FOLDER = ROOT / "tests/data/scenarios_csi"
 FILES = sorted(FOLDER.glob("*.yaml"))
 
 
-async def does_nothing(*_: Any) -> None:
-    """What a wrong kubelet does in place of a call."""
+async def forgets(_: Any, record: Any) -> None:
+    """A wrong kubelet forgets a staged volume, and does not tell its driver."""
+    remove_mount(record)
 
 
 async def tells_nothing(*_: Any) -> dict[str, str]:
@@ -41,8 +42,8 @@ async def says_so_only(self: Any, record: Any, client: Any) -> None:
 
 
 WRONG = {
-    "killed-between-stage-and-publish": (Staging, "_unstage", does_nothing, "The volume stays"),
-    "lost-answer-is-undone": (client, "UNCERTAIN", frozenset(), "The volume stays published"),
+    "killed-between-stage-and-publish": (Staging, "_unstage", forgets, "The volume stays"),
+    "lost-answer-is-undone": (Publishing, "unpublish", says_so_only, "The volume stays published"),
     "driver-dies-at-the-end": (Publishing, "unpublish", says_so_only, "NodeUnpublishVolume"),
     "waits-until-attached": (Attachments, "publish_context", tells_nothing, "attaching"),
 }

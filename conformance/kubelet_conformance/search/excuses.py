@@ -91,6 +91,20 @@ def _has_a_crashing_sidecar(world: World, breach: Breach) -> bool:
     )
 
 
+def _deleted_before_a_start(world: World, breach: Breach) -> bool:
+    """Whether the pod that is shown ready was deleted, and a kubelet starts after that."""
+    key = breach.what.partition("/")[0]
+    asked = [step.get("delete") for step in world.document["steps"]]
+    deleted = [
+        place
+        for place, one in enumerate(asked)
+        if one == key or (isinstance(one, dict) and one.get("pod") == key)
+    ]
+    words = [word for step in world.document["steps"] for word in step]
+    starts = [place for place, word in enumerate(words) if word in ("kubelet", "reboot")]
+    return bool(deleted and starts) and deleted[0] < starts[-1]
+
+
 def _is_evented(world: World, breach: Breach) -> bool:
     """Whether the kubelet listens to events of the runtime."""
     gates = (world.document.get("kubelet") or {}).get("featureGates") or {}
@@ -159,6 +173,17 @@ EXCUSES: Final = (
             law,
             "a pod past its deadline is shown ready while it stops, although no probe has passed",
             _has_deadline,
+            refkubelet=True,
+        )
+        for law in ("ready-when-probed", "started-when-probed")
+    ),
+    *(
+        Excuse(
+            "deletion-shown-ready",
+            law,
+            "a pod deleted before a kubelet starts is shown ready while it stops, although no "
+            "probe has passed",
+            _deleted_before_a_start,
             refkubelet=True,
         )
         for law in ("ready-when-probed", "started-when-probed")

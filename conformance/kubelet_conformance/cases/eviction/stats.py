@@ -80,7 +80,7 @@ async def what_nobody_tells_of_io_has_a_time(node: Node) -> None:
 @conformance(
     id="summary-pressure",
     rules=["SRV-030.7"],
-    needs=[Feature.STATUS, Feature.FAULTS],
+    needs=[Feature.STATUS, Feature.FAULTS, Feature.SHORTAGE],
     node_config={"featureGates": {"PodAndContainerStatsFromCRI": True}},
     since="1.36",
     alone=True,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 LAST_LINES: Final = 15
-"""Kept where no line tells why it died."""
+"""Kept at least, where no line tells why it died."""
 MOST_LINES: Final = 80
 """Kept from the line that tells why. A fatal error shows where every goroutine was."""
 _ENDS_IT: Final = re.compile(r"panic: |fatal error: |Fatal Python error: |F\d{4} ")
@@ -25,14 +25,16 @@ _ORDINARY: Final = re.compile(r"[IWED]\d{4} |\d{4}-\d\d-\d\d |\{\"")
 
 
 def last_words(lines: Sequence[str]) -> list[str]:
-    """The end of a log, from the first line that tells why its program died; else LAST_LINES lines.
+    """The end of a log, from the first line that tells why its program died; where none does, what
+    was written after the last line of a log (up to MOST_LINES), and LAST_LINES lines at least.
 
     >>> last_words(["I1128 starting", "panic: no", "", "goroutine 1 [running]:", *"abc"])
     ['panic: no', '', 'goroutine 1 [running]:', 'a', 'b', 'c']
     """
     first = _why(lines)
     if first is None:
-        return list(lines[-LAST_LINES:])
+        behind_log = len(lines) - _log_ends(lines)
+        return list(lines[-max(LAST_LINES, behind_log if behind_log <= MOST_LINES else 0) :])
     last_lines = list(lines[first : first + MOST_LINES])
     remaining = len(lines) - first - len(last_lines)
     return [*last_lines, f"({remaining} more lines)"] if remaining else last_lines
@@ -55,6 +57,12 @@ def says_that_it_ends(lines: Sequence[str]) -> bool:
     (True, False)
     """
     return any(map(_ENDS_IT.match, lines))
+
+
+def _log_ends(lines: Sequence[str]) -> int:
+    """The index behind the last line that is one of a log: errors of several lines stand there."""
+    behind = (number for number in range(len(lines), 0, -1) if _ORDINARY.match(lines[number - 1]))
+    return next(behind, 0)
 
 
 def _why(lines: Sequence[str]) -> int | None:

@@ -24,6 +24,7 @@ PANICS = [
 FRAMES = [f"  File {n}" for n in range(30)]
 TRACEBACK = ["Traceback (most recent call last):", *FRAMES, "KeyError: 1"]
 LOGGED = ["2026-11-28 10:00:00,000 E refkubelet.x: cannot do it", *TRACEBACK]
+REFUSED = [f"kubelet.yaml: invalid configuration: field{n} must not be {n}" for n in range(30)]
 GOES_ON = [f"2026-11-28 10:00:0{n},000 I refkubelet.x: line" for n in range(9)]
 
 
@@ -46,6 +47,8 @@ GOES_ON = [f"2026-11-28 10:00:0{n},000 I refkubelet.x: line" for n in range(9)]
         ([*LOGGED, *GOES_ON], [*LOGGED, *GOES_ON][-LAST_LINES:]),
         ([*LOGGED, '{"ts":1}'], [*LOGGED, '{"ts":1}'][-LAST_LINES:]),
         (["I1128 x] a panic: in the middle", *INFO], INFO[-LAST_LINES:]),
+        ([*INFO, *REFUSED], REFUSED),
+        ([*GOES_ON, *REFUSED * 4], REFUSED[-LAST_LINES:]),  # no log that is known: its end is kept
     ],
 )  # fmt: skip
 def test_why_it_died_is_kept_from_its_first_line_on(log: list[str], kept: list[str]) -> None:

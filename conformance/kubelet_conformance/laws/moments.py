@@ -72,6 +72,12 @@ def containers_of(spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return [*spec.get("containers", ()), *(spec.get("initContainers") or ())]
 
 
+def command_of(of: Mapping[str, Any], what: str) -> Sequence[str]:
+    """The command of a probe or hook of a container; (): it has none."""
+    action = (of.get("lifecycle") or {}).get(what) or of.get(what) or {}
+    return tuple((action.get("exec") or {}).get("command") or ())
+
+
 def sidecars_of(spec: Mapping[str, Any]) -> Sequence[str]:
     """The names of its sidecars, in order."""
     first = spec.get("initContainers") or ()
@@ -202,3 +208,23 @@ def listens_to_events(history: History) -> bool:
     of something, and each step of a pod may wait five seconds for the time of its cache
     (PLEG-302)."""
     return bool((history.config.get("featureGates") or {}).get("EventedPLEG"))
+
+
+def is_still(
+    seen: Seen,
+    uid: str,
+    begin_s: float,
+    end_s: float,
+    *,
+    counts: Callable[[Any], bool] = lambda call: True,
+) -> bool:
+    """Whether one kubelet runs in this time and nobody disturbs what it does for the pod. `counts`:
+    which calls are asked about."""
+    history = seen.history
+    return (
+        not listens_to_events(history)
+        and kubelet_runs(history, begin_s, end_s)
+        and server_is_well(history, begin_s, end_s)
+        and runtime_is_well(history, begin_s, end_s, uid, counts=counts)
+        and is_of_api(history, uid)
+    )

@@ -9,6 +9,7 @@ from typing import Any, Final
 from kubelet_conformance.laws.law import Seen
 from kubelet_conformance.laws.lives import Container
 from kubelet_conformance.laws.moments import (
+    command_of,
     containers_of,
     deletions,
     is_of_api,
@@ -32,12 +33,6 @@ LATE_S: Final = 4.0
 NEAR_S: Final = 0.1
 
 
-def _command(of: Mapping[str, Any], what: str) -> Sequence[str]:
-    """The command of a probe or hook of a container; (): it has none."""
-    action = (of.get("lifecycle") or {}).get(what) or of.get(what) or {}
-    return tuple((action.get("exec") or {}).get("command") or ())
-
-
 def _runs_of(seen: Seen) -> Mapping[str, Sequence[Any]]:
     """ID of a container -> the commands that were executed in it and have ended, in order."""
     found: dict[str, list[Any]] = {}
@@ -53,15 +48,15 @@ def _probed(seen: Seen) -> Iterator[tuple[Container, Mapping[str, Any], dict[str
     runs = _runs_of(seen)
     for one in seen.lives.containers.values():
         for each in containers_of(spec_of(seen.history, one.uid)):
-            if each["name"] == one.name and any(_command(each, probe) for probe in PROBES):
+            if each["name"] == one.name and any(command_of(each, probe) for probe in PROBES):
                 mine = {
                     probe: [
                         call
                         for call in runs.get(one.id, ())
-                        if tuple(call.request.cmd) == _command(each, probe)
+                        if tuple(call.request.cmd) == command_of(each, probe)
                     ]
                     for probe in PROBES
-                    if _command(each, probe)
+                    if command_of(each, probe)
                 }
                 yield one, each, mine
 
@@ -188,7 +183,7 @@ def _ends_otherwise(seen: Seen, one: Container, entry: Mapping[str, Any]) -> boo
     history = seen.history
     spec = spec_of(history, one.uid)
     stop_s = one.stops[0].started_s
-    if _command(entry, "postStart") or spec.get("activeDeadlineSeconds") is not None:
+    if command_of(entry, "postStart") or spec.get("activeDeadlineSeconds") is not None:
         return True
     if stop_s >= history.end_s or any(k in history.config for k in ("shutdownGracePeriod",)):
         return True
@@ -226,7 +221,7 @@ def hook_time_counts(seen: Seen) -> Iterator[str]:
         (entry,) = [
             each for each in containers_of(spec_of(history, one.uid)) if each["name"] == one.name
         ] or [{}]
-        hook = _command(entry, "preStop")
+        hook = command_of(entry, "preStop")
         if not hook or not one.stops:
             continue
         stop = one.stops[0]

@@ -3,7 +3,7 @@ of search."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import inf
 from typing import Any, Final
@@ -11,13 +11,11 @@ from typing import Any, Final
 from kubelet_conformance.laws.law import Seen
 from kubelet_conformance.laws.lives import Container
 from kubelet_conformance.laws.moments import (
-    LOOKS,
     deletions,
     drivers_are_well,
-    is_of_api,
+    is_still,
     kubelet_runs,
     law_of_worlds,
-    listens_to_events,
     runtime_is_well,
     server_is_well,
     shown_over_s,
@@ -33,10 +31,6 @@ TURN_S: Final = 4.0
 """So long after those before it a sidecar is stopped."""
 GONE_S: Final = 30.0
 """So long after the end of all that was of it an object may stay."""
-NOTICED_S: Final = 60.0
-"""So long the end of a container may not be noticed."""
-SHOWN_S: Final = 15.0
-"""So long a container may be shown to run after its end was noticed."""
 BEGUN_S: Final = 2.0
 """So long after the deletion of a pod may be begun what was on its way."""
 SILENT_S: Final = 60.0
@@ -51,7 +45,7 @@ def stopped_in_time(seen: Seen) -> Iterator[str]:
     for uid, asked in deletions(history).items():
         until_s = min(each.at_s + max(2.0, each.grace_s) for each in asked) + STOPPED_S
         begin_s = asked[0].at_s
-        still = _is_still(seen, uid, begin_s, until_s, counts=_is_no_command)
+        still = is_still(seen, uid, begin_s, until_s, counts=_is_no_command)
         if not still or _is_busy(seen, uid, begin_s):
             continue
         for one in _running(seen, uid, begin_s):
@@ -82,7 +76,7 @@ def sidecars_in_turn(seen: Seen) -> Iterator[str]:
             if any(each.over_s is None for each in before):
                 continue
             turn_s = max([begin_s, *(each.over_s or 0.0 for each in before)])
-            if not _is_still(seen, uid, begin_s, turn_s + TURN_S) or _is_busy(seen, uid, begin_s):
+            if not is_still(seen, uid, begin_s, turn_s + TURN_S) or _is_busy(seen, uid, begin_s):
                 continue
             begun = [stop.started_s for stop in one.stops]
             begun += [c.started_s for c in hooks if c.request.container_id == one.id]
@@ -115,81 +109,12 @@ def gone_in_time(seen: Seen) -> Iterator[str]:
             continue
         over_s = max([asked[0].at_s, *(end_s or 0.0 for end_s in ends_s)])
         end_s = over_s + GONE_S
-        if end_s > history.end_s or not _is_still(seen, uid, asked[0].at_s, end_s):
+        if end_s > history.end_s or not is_still(seen, uid, asked[0].at_s, end_s):
             continue
         if not drivers_are_well(history, asked[0].at_s, end_s):
             continue  # its volumes hold it up
         if not any(asked[0].at_s <= at_s <= end_s for at_s in gone_s.get(asked[0].pod, ())):
             yield f"pod {asked[0].pod} is still there at {history.since(end_s)}"
-
-
-@law_of_worlds("PLEG-301", "PLEG-006.2")
-def ends_noticed(seen: Seen) -> Iterator[str]:
-    """That a container has ended is noticed within a minute, once nobody disturbs the kubelet."""
-    history = seen.history
-    disturbed = [each.at_s for each in history.planned if each.kind != "user"]
-    disturbed += [c.ended_s for c in history.calls if c.disturbed and c.ended_s is not None]
-    for one, noticed_s in _noticed(seen):
-        ended_s = history.start_s + (one.finished_ns - history.start_ns) / 1e9
-        before = [at_s for at_s in disturbed if at_s <= noticed_s]
-        since_s = max([ended_s, *before, *_held_up_s(seen, one, noticed_s)])
-        if noticed_s - since_s > NOTICED_S and kubelet_runs(history, since_s + 1, noticed_s):
-            yield (
-                f"{one.pod}/{one.name} has ended at {history.since(ended_s)}, which is noticed at "
-                f"{history.since(noticed_s)}"
-            )
-
-
-def _held_up_s(seen: Seen, one: Container, noticed_s: float) -> Iterator[float]:
-    """When calls have ended that a step of the pod has waited for, such as a hook after a start:
-    where the kubelet listens to events nothing of the pod is shown before."""
-    for call in seen.history.calls if listens_to_events(seen.history) else ():
-        over_s = noticed_s + 1 if call.ended_s is None else call.ended_s
-        if call.uid == one.uid and call.started_s + SHOWN_S < over_s <= noticed_s:
-            yield over_s
-
-
-def _noticed(seen: Seen) -> Iterator[tuple[Container, float]]:
-    """The containers of which the runtime has told when they ended, and when the kubelet knew:
-    where it listens to events, when it has first shown so."""
-    history = seen.history
-    by_events, told = listens_to_events(history), dict[str, float]()
-    for shown in history.shown if by_events else ():
-        for kind in ("initContainerStatuses", "containerStatuses"):
-            for status in shown.status.get(kind) or ():
-                for state in (status.get("state") or {}, status.get("lastState") or {}):
-                    one_id = str((state.get("terminated") or {}).get("containerID") or "")
-                    told.setdefault(one_id.rpartition("/")[2], shown.at_s)
-    for one in seen.lives.containers.values():
-        noticed_s = told.get(one.id) if by_events else one.over_s
-        if one.finished_ns and noticed_s is not None and noticed_s <= history.end_s:
-            yield one, noticed_s
-
-
-@law_of_worlds("STAT-012.3")
-def ends_shown(seen: Seen) -> Iterator[str]:
-    """A container that is known to have ended is not shown to run for long, whatever a sync of its
-    pod waits for."""
-    history = seen.history
-    over = {one.id: one.over_s for one in seen.lives.containers.values() if one.over_s is not None}
-    following: dict[str, Any] = {}
-    for one in reversed(history.shown):
-        after = following.get(one.uid)
-        following[one.uid] = one
-        if after is None or after.again:
-            continue
-        for kind in ("initContainerStatuses", "containerStatuses"):
-            for status in one.status.get(kind) or ():
-                one_id = str(status.get("containerID") or "").rpartition("/")[2]
-                if "running" not in (status.get("state") or {}) or one_id not in over:
-                    continue
-                since_s = max(over[one_id], one.at_s)
-                until_s = since_s + SHOWN_S
-                if after.at_s > until_s and _is_still(
-                    seen, one.uid, since_s, until_s, counts=_is_look
-                ):
-                    at = history.since(until_s)
-                    yield f"{one.pod}/{status['name']} is still shown to run at {at}"
 
 
 @law_of_worlds("LIFE-131", "LIFE-032")
@@ -263,31 +188,6 @@ def _asked_s(one: Container) -> float:
 def _is_no_command(call: Any) -> bool:
     """Whether a call is none of a probe or hook: whatever happens to these holds up no end."""
     return bool(call.method != "ExecSync")
-
-
-def _is_look(call: Any) -> bool:
-    """Whether a call tells the kubelet what there is."""
-    return call.method in LOOKS
-
-
-def _is_still(
-    seen: Seen,
-    uid: str,
-    begin_s: float,
-    end_s: float,
-    *,
-    counts: Callable[[Any], bool] = lambda call: True,
-) -> bool:
-    """Whether one kubelet runs in this time and nobody disturbs what it does for the pod. `counts`:
-    which calls are asked about."""
-    history = seen.history
-    return (
-        not listens_to_events(history)
-        and kubelet_runs(history, begin_s, end_s)
-        and server_is_well(history, begin_s, end_s)
-        and runtime_is_well(history, begin_s, end_s, uid, counts=counts)
-        and is_of_api(history, uid)
-    )
 
 
 def _is_busy(seen: Seen, uid: str, at_s: float) -> bool:

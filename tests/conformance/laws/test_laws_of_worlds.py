@@ -16,6 +16,7 @@ from kubelet_conformance.laws import (
     Shown,
     ask,
     beginnings,
+    noticing,
     probing,
     promptness,
     remembering,
@@ -145,7 +146,7 @@ OF_WORLDS = [
     law
     for law in LAWS
     if law.breaches.__module__
-    in {each.__name__ for each in (beginnings, probing, promptness, remembering, telling)}
+    in {each.__name__ for each in (beginnings, noticing, probing, promptness, remembering, telling)}
 ]
 
 

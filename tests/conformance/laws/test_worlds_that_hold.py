@@ -23,7 +23,9 @@ KEPT = {
     1276: "begun-in-time: a pod is deleted before the kubelet has seen it",
     1432: "nothing-in-what-is-over: the sync waited for a hook after a start",
     1670: "phases-go-on: a kubelet that starts asks anew whether a static pod is taken",
+    2218: "ends-shown: another container of the pod is being stopped",
     2322: "nothing-in-what-is-over: a step waits for a call that hangs",
+    2479: "ends-shown: a hook of another container holds up the end of the pod",
 }
 """Seed by which the world was drawn -> which law was wrong, and why."""
 

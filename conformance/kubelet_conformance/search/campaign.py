@@ -51,6 +51,8 @@ class Summary(Struct):
     """In how many worlds each was."""
     struck: Counter[str] = field(default_factory=Counter)
     """What calls have met, by the number of worlds."""
+    transitions: Counter[str] = field(default_factory=Counter)
+    """Which of pod workers were met, by the number of worlds."""
     failing: Counter[str] = field(default_factory=Counter)
     """And in how many of those that were broken, or could not be played."""
     world_s: float = 0.0
@@ -64,6 +66,7 @@ class Summary(Struct):
         self.unasked.update(met.unasked)
         self.kinds.update(met.kinds)
         self.struck.update(met.struck)
+        self.transitions.update(met.transitions)
         if met.verdict in ("broken", "error"):
             self.failing.update(met.kinds)
         self.world_s += met.world_s

@@ -59,6 +59,8 @@ class Met(Struct, frozen=True, kw_only=True, tag="world", tag_field="kind"):
     struck: tuple[str, ...] = ()
     """What its calls have met: `failing StartContainer`; and which were under way when a kubelet
     was killed (`killed in StartContainer`) or stopped."""
+    transitions: tuple[str, ...] = ()
+    """Those of pod workers that were met, by refkubelet in this process: `sync: end`."""
     verdict: Literal["holds", "excused", "broken", "error"]
     breaches: tuple[Breach, ...] = ()
     """Those that nothing excuses."""

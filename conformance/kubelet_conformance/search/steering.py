@@ -19,7 +19,10 @@ from kubelet_conformance.search.drawing.faults import CALLS, CHANGING, HALVES
 from kubelet_conformance.search.drawing.kinds import OF_STEPS
 from kubelet_conformance.search.records import Met, SearchError, read_lines
 from kubelet_conformance.search.sources import with_weights
+from refkubelet.pod_workers.transitions import TRANSITIONS, name_of
 
+RARE: Final = 5
+"""So many transitions are told with the number of their worlds."""
 MOST: Final = 3.0
 """The largest weight: what is rare for a reason must not crowd out all else."""
 STRUCK: Final[Mapping[str, tuple[str, ...]]] = {
@@ -29,6 +32,7 @@ STRUCK: Final[Mapping[str, tuple[str, ...]]] = {
     "lost answers": ("lost",),
     "half calls": ("half",),
     "kubelet killed": ("killed in",),
+    "killed at calls": ("killed in",),
     "kubelet restarted": ("stopped in",),
 }
 """Kinds that may strike a call or not -> how the words for that begin; all others count as met when
@@ -82,9 +86,22 @@ def _is_met(kind: str, line: Met) -> bool:
 
 
 def words_of(summary: Summary) -> Iterator[str]:
-    """A table of what calls have met, and what they have never."""
+    """A table of what calls have met, and what they have never; and which transitions pod workers
+    have made."""
     for done, methods in _ON.items():
         counts = {method: summary.struck[f"{done} {method}"] for method in methods}
         met = ", ".join(f"{method} {count}" for method, count in counts.items() if count)
         never = ", ".join(method for method, count in counts.items() if not count)
         yield f"{done}: {met or 'nothing'}{f'; never {never}' if never and met else ''}"
+    if summary.transitions:
+        yield _of_workers(summary.transitions)
+
+
+def _of_workers(counts: Mapping[str, int]) -> str:
+    """Which transitions were met in how many worlds, the rare ones first."""
+    names = [name_of(row) for row in TRANSITIONS]
+    met = sorted((name for name in names if counts[name]), key=lambda name: counts[name])
+    rare = ", ".join(f"{name} {counts[name]}" for name in met[:RARE])
+    never = ", ".join(name for name in names if not counts[name])
+    text = f"pod workers: {len(met)} of {len(names)} transitions; rarest {rare}"
+    return f"{text}; never {never}" if never else text

@@ -19,6 +19,7 @@ from kubelet_conformance.search.records import Excused, Met
 from kubelet_conformance.search.shrinking import shrink
 from kubelet_conformance.search.sources import world_of
 from kubeobjects.structs import replace
+from refkubelet.pod_workers.transitions import MET, Row, name_of
 
 
 class Asks(Struct, frozen=True):
@@ -76,15 +77,18 @@ def meet(seed: int, size: str, choice: Choice, asks: Asks = ALL) -> Met:
     """Draw the world of that seed, play it, and say what came of it. Raises nothing: what goes
     wrong is the `error` of the line."""
     struck: set[str] = set()
-    noting = NOTED.set(struck)
+    rows: set[Row] = set()
+    noting, of_workers = NOTED.set(struck), MET.set(rows)
     try:
         world = world_of(seed, size)
-        struck.clear()  # of a world that was played to know its calls
+        for noted in (struck, rows):
+            noted.clear()  # of a world that was played to know its calls
         verdict = _played(world, choice, asks)
     except Exception:
         return Met(seed=seed, kinds=(), verdict="error", error=traceback.format_exc())
     finally:
         NOTED.reset(noting)
+        MET.reset(of_workers)
     broken, excused = [], []
     for breach in verdict.breaches:
         excuse = excuse_of(world, breach, kubelet=choice.kubelet)
@@ -97,6 +101,7 @@ def meet(seed: int, size: str, choice: Choice, asks: Asks = ALL) -> Met:
         seed=seed,
         kinds=world.kinds,
         struck=tuple(sorted(struck)),
+        transitions=tuple(sorted(map(name_of, rows))) if choice.virtual else (),
         verdict=word,  # type: ignore[arg-type]  # one of them
         breaches=tuple(broken),
         excused=tuple(excused),

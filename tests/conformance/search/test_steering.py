@@ -20,6 +20,7 @@ from kubelet_conformance.search.records import Head, Met, line_of, read_lines
 from kubelet_conformance.search.sources import weights_in, with_weights, world_of
 from kubelet_conformance.search.tasks import meet
 from kubelet_conformance.search.whole.whole_world import whole_world
+from refkubelet.pod_workers.transitions import TRANSITIONS, name_of
 
 
 def call(method: str, began_s: float, ended_s: float | None, **more: Any) -> Any:
@@ -124,3 +125,19 @@ def test_the_table_says_what_calls_have_met_and_never() -> None:
     assert told[0] == "failing: nothing"
     (lost,) = (line for line in told if line.startswith("lost: "))
     assert lost.startswith("lost: RunPodSandbox 1; never CreateContainer, StartContainer")
+
+
+def test_transitions_of_pod_workers_are_told_with_the_rare_ones() -> None:
+    line = meet(3, "small", Choice())
+    assert "sync: sync ok" in line.transitions
+    assert set(line.transitions) <= {name_of(row) for row in TRANSITIONS}
+    summary = Summary()
+    summary.add(line)
+    for seed in range(4, 6):
+        summary.add(Met(seed=seed, kinds=(), transitions=("sync: sync ok",), verdict="holds"))
+    *_, told = steering.words_of(summary)
+    count = len(line.transitions)
+    assert told.startswith(f"pod workers: {count} of {len(TRANSITIONS)} transitions; rarest ")
+    assert told.partition("; never ")[2].count(", ") == len(TRANSITIONS) - count - 1
+    assert "sync: sync ok" not in told.partition("; never ")[2]
+    assert not any(line.startswith("pod workers") for line in steering.words_of(Summary()))

@@ -10,14 +10,17 @@ from collections import Counter
 
 import pytest
 
+from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.registry import Feature
 from kubelet_conformance.scenarios.shape.steps import sources_of
 from kubelet_conformance.search import world_of
-from kubelet_conformance.search.drawing.kinds import BOUNDS, KINDS, OF_STEPS
+from kubelet_conformance.search.drawing.kinds import BOUNDS, EXCLUSIVE, KINDS, OF_STEPS
 from kubelet_conformance.search.drawing.steps import DRAWS
 from kubelet_conformance.search.drawing.world import World
+from kubelet_conformance.search.tasks import meet
 
 SEEDS = range(1, 201)
+DIES = "killed at calls"
 PRINT = """
 import hashlib
 from kubelet_conformance.search import play, world_of
@@ -91,3 +94,18 @@ def test_a_world_without_a_server_has_static_pods_and_asks_no_server() -> None:
     for world in worlds:
         assert set(sources_of(world.scenario().steps).values()) <= {"static"}
         assert Feature.API not in world.case().needs
+
+
+def test_what_is_aimed_meets_calls() -> None:
+    struck = {word.partition(" ")[0] for seed in (395, 1205) for word in _struck(seed)}
+    assert struck == {"half", "hanging", "killed", "late", "slow"}
+
+
+def _struck(seed: int) -> tuple[str, ...]:
+    return meet(seed, "small", Choice()).struck
+
+
+def test_a_kubelet_that_is_killed_at_a_call_is_not_taken_down_otherwise() -> None:
+    killed = [kinds for kinds in (world_of(seed).kinds for seed in SEEDS) if DIES in kinds]
+    assert len(killed) > 10
+    assert not any(EXCLUSIVE & set(kinds) for kinds in killed)

@@ -68,6 +68,8 @@ OF_STEPS: Final = {
     "failing pulls": 0.04,
     "broken streams": 0.05,
     "driver faults": 0.08,
+    "aimed faults": 0.3,
+    "priority changes": 0.1,
     # what happens to runtime, API server, kubelet, node
     "runtime crashes": 0.2,
     "lost state": 0.1,
@@ -77,6 +79,7 @@ OF_STEPS: Final = {
     "server slow": 0.2,
     "kubelet killed": 0.4,
     "kubelet restarted": 0.2,
+    "killed at calls": 0.2,
     "other settings": 0.1,
     "fewer devices": 0.03,
     "reboots": 0.1,
@@ -99,9 +102,18 @@ LATER: Final = frozenset(
     {
         *("restarting resizes", "odd probes", "host ports", "devices", "failing pulls"),
         *("broken streams", "fewer devices", "no server", "csi volumes", "driver faults"),
+        *("aimed faults", "priority changes", "killed at calls"),
     }
 )
 """Kinds that are drawn from dice of their own: the worlds without them are as they were before."""
+EXCLUSIVE: Final = frozenset(
+    {
+        *("kubelet killed", "kubelet restarted", "other settings"),
+        *("reboots", "runtime crashes", "lost state"),
+    }
+)
+"""Kinds of which two do not go on at the same time: what is down cannot be taken down, and a
+kubelet does not start without its runtime. None is where a kubelet is killed at calls."""
 ONLY_STATIC: Final = frozenset({"files moved", "files twice", "copies kept", "secrets"})
 """Kinds that are about pods of the API server alone, and about static ones alone."""
 
@@ -152,6 +164,8 @@ def kinds_of(dice: Random, later: Random, weights: Mapping[str, float]) -> tuple
         drawn -= ONLY_API
     if "static pods" not in drawn:
         drawn -= ONLY_STATIC
+    if "killed at calls" in drawn:
+        drawn -= EXCLUSIVE
     if not drawn & OF_STEPS.keys():
         drawn.add("kubelet killed")
     for kind, wants in (*WANT.items(), *WANT.items()):  # what is wanted may want something, too

@@ -8,8 +8,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from kubelet_conformance.search.drawing.aimed import AIMED
 from kubelet_conformance.search.drawing.alone import ALONE
 from kubelet_conformance.search.drawing.faults import CALL_FAULTS, SERVER_FAULTS, driver_faults
+from kubelet_conformance.search.drawing.kinds import EXCLUSIVE
 from kubelet_conformance.search.drawing.pods import OBJECT, PULLED
 
 Step = dict[str, Any]
@@ -243,17 +245,10 @@ DRAWS: Final[Mapping[str, Draw]] = {
     **CALL_FAULTS,
     **SERVER_FAULTS,
     **ALONE,
+    **AIMED,
     "driver faults": driver_faults,
 }
 """What happens -> how it is drawn."""
-EXCLUSIVE: Final = frozenset(
-    {
-        *("kubelet killed", "kubelet restarted", "other settings"),
-        *("reboots", "runtime crashes", "lost state"),
-    }
-)
-"""Kinds of which two do not go on at the same time: what is down cannot be taken down, and a
-kubelet does not start without its runtime."""
 
 
 def draw_steps(
@@ -279,9 +274,9 @@ def draw_steps(
 
 
 def _labelled(step: Step, number: int) -> Step:
-    """The step with a label of its own, where it has one."""
+    """The step with a label that is no other's, where it has one."""
     (word,) = step
     argument = step[word]
-    if isinstance(argument, dict) and argument.get("label") == "":
-        return {word: {**argument, "label": f"f{number}"}}
-    return {word: f"f{number}"} if word in ("end", "release") else step
+    if isinstance(argument, dict) and "label" in argument:
+        return {word: {**argument, "label": f"f{number}{argument['label']}"}}
+    return {word: f"f{number}{argument}"} if word in ("end", "release") else step

@@ -58,12 +58,13 @@ def _in_the_way(seen: Seen, name: str, pod: Mapping[str, Any]) -> Iterator[str]:
         state = (shown.get(one["name"]) or {}).get("state") or {}
         waits = state.get("waiting")
         if not state or (waits is not None and waits.get("reason") not in MAY_WAIT):
-            why = (waits or {}).get("reason", "no status")
+            why = (waits or {}).get("reason", "no status") + _lost(seen, pod)
             yield f"pod {name} is {_phase(pod) or 'new'}, {one['name']} does not run: {why}"
         elif "terminated" in state and _is_to_run(seen, pod, state["terminated"]):
             yield f"pod {name}: {one['name']} has ended, and is not started again"
         elif waits and waits.get("reason") == "PodInitializing" and not _init_waits(pod, shown):
-            yield f"pod {name}: {one['name']} waits for init containers, which are through"
+            why = f"which are through{_lost(seen, pod)}"
+            yield f"pod {name}: {one['name']} waits for init containers, {why}"
     if not status:
         yield f"pod {name} has no status"
 
@@ -271,6 +272,11 @@ def _static(there: There) -> Mapping[str, Mapping[str, Any]]:
 
 def _is_mirror(pod: Mapping[str, Any]) -> bool:
     return MIRROR in (pod["metadata"].get("annotations") or {})
+
+
+def _lost(seen: Seen, pod: Mapping[str, Any]) -> str:
+    """That a sandbox of the pod is over, to be put behind a sentence; "": none is."""
+    return ", its sandbox was lost" if seen.lives.has_lost(pod["metadata"]["uid"]) else ""
 
 
 def _phase(pod: Mapping[str, Any]) -> str:

@@ -75,6 +75,10 @@ class Lives(Struct):
                 named.setdefault(one.name, []).append(one)
         return named
 
+    def has_lost(self, uid: str) -> bool:
+        """Whether a sandbox of the pod is over."""
+        return any(box.uid == uid and box.over_s is not None for box in self.sandboxes.values())
+
 
 def lives_of(history: History) -> Lives:
     """The lives that the calls tell."""

@@ -39,8 +39,17 @@ def ends_noticed(seen: Seen) -> Iterator[str]:
         if noticed_s - since_s > NOTICED_S and kubelet_runs(history, since_s + 1, noticed_s):
             yield (
                 f"{one.pod}/{one.name} has ended at {history.since(ended_s)}, which is noticed at "
-                f"{history.since(noticed_s)}"
+                f"{history.since(noticed_s)}{_failed_list(seen, ended_s, noticed_s)}"
             )
+
+
+def _failed_list(seen: Seen, begin_s: float, end_s: float) -> str:
+    """That a list of what runs had failed in this time, to be put behind a sentence; "": none."""
+    for call in seen.history.calls:
+        is_list = call.method in ("ListPodSandbox", "ListContainers")
+        if is_list and call.error is not None and begin_s <= call.started_s <= end_s:
+            return f": a list had failed at {seen.history.since(call.started_s)}"
+    return ""
 
 
 def _held_up_s(seen: Seen, one: Container, noticed_s: float) -> Iterator[float]:
@@ -91,8 +100,18 @@ def ends_shown(seen: Seen) -> Iterator[str]:
                 if after.at_s > until_s and is_still(
                     seen, one.uid, since_s, until_s, counts=_is_look
                 ):
-                    at = history.since(until_s)
-                    yield f"{one.pod}/{status['name']} is still shown to run at {at}"
+                    at, why = history.since(until_s), _under_way(seen, one.uid, until_s)
+                    yield f"{one.pod}/{status['name']} is still shown to run at {at}{why}"
+
+
+def _under_way(seen: Seen, uid: str, at_s: float) -> str:
+    """Which call a sync of the pod waits for then, to be put behind a sentence; "": none."""
+    for call in seen.history.calls:
+        of_pod = call.uid == uid or call.method == "PullImage"
+        over_s = inf if call.ended_s is None else call.ended_s
+        if of_pod and not _is_look(call) and call.started_s <= at_s < over_s:
+            return f", while {call.method} of its pod is under way"
+    return ""
 
 
 def _stopped_s(seen: Seen, uid: str, at_s: float) -> float:

@@ -1,7 +1,8 @@
 """The law `as-beside`: a world ends on a kubelet as it ends on another one (`--beside`). Pure.
 
 Compared is what is wanted in the end: which pods there are, their phases and conditions, what their
-containers have come to, what runs. What depends on the moment of a call is not: how often something
+containers have come to, what runs; and, where all pods are as they will stay, where the volumes of
+storage drivers are. What depends on the moment of a call is not: how often something
 was restarted, IDs, times, texts. Four things sort it out:
 
 - a container that has changed within STEADY_S is one that ends again and again (the longest
@@ -34,11 +35,13 @@ OVER: Final = ("Succeeded", "Failed")
 REFUSED: Final = ("Preempting", "UnexpectedAdmissionError", "OutOf")
 """How reasons begin of pods that were refused, or had to go for others."""
 NOT_THERE: Final = "not there"
+VOLUME: Final = "volume"
+"""How the names of volumes of storage drivers begin, where they stand for pods."""
 MOST: Final = 4
 """So many facts are told of a pod."""
 
 Place = tuple[str, str]
-"""The name of a pod, and what of it is compared."""
+"""The name of a pod or a volume, and what of it is compared."""
 
 
 def seeds_of(seed: int) -> Iterable[int]:
@@ -60,7 +63,11 @@ def differing(
     by_pod: dict[str, list[str]] = {}
     for (pod, _), text in left.items():
         by_pod.setdefault(pod, []).append(text)
-    return {pod: f"pod {pod}: {'; '.join(texts[:MOST])}" for pod, texts in by_pod.items()}
+    return {of: f"{_named(of)}: {'; '.join(texts[:MOST])}" for of, texts in by_pod.items()}
+
+
+def _named(of: str) -> str:
+    return of if of.startswith(VOLUME) else f"pod {of}"
 
 
 def _said(one: End, two: End, world: World, names: tuple[str, str]) -> Iterator[tuple[Place, str]]:
@@ -70,6 +77,8 @@ def _said(one: End, two: End, world: World, names: tuple[str, str]) -> Iterator[
         return
     apart = _apart(one, two, world)
     here, there = facts_of(one), facts_of(two)
+    if not apart and all(map(_all_still, (one, two))):
+        here, there = ({**facts, **_volumes(end)} for facts, end in ((here, one), (there, two)))
     for place in dict.fromkeys([*here, *there]):
         pod, field = place
         values = here.get(place, NOT_THERE), there.get(place, NOT_THERE)
@@ -119,6 +128,14 @@ def facts_of(end: End) -> dict[Place, str]:
         facts[name, "the number of its ready sandboxes"] = str(end.sandboxes[name])
     facts.update(((name, "its place in /pods"), "there") for name in end.listed)
     return facts
+
+
+def _volumes(end: End) -> dict[Place, str]:
+    return {(f"{VOLUME} {volume}", "its places"): where for volume, where in end.volumes.items()}
+
+
+def _all_still(end: End) -> bool:
+    return all(map(_is_still, {**end.at_api, **end.listed}.values()))
 
 
 def _of_pod(pod: PodEnd) -> Iterator[tuple[str, str]]:

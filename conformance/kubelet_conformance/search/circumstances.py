@@ -2,14 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from kubelet_conformance.search.drawing.pods import PULLED
 from kubelet_conformance.search.drawing.world import World
 from kubelet_conformance.search.playing import Breach
 
 CHANGES: Final = ("edit", "rename_file", "write_file", "apply", "remove_file", "remove")
 """Steps that change manifests."""
+_NAMES: Final = re.compile(r"[\w.-]+")
+Holds = Callable[[World, Breach], bool]
+"""Whether this breach in this world is one that is known."""
+
+
+def pod_of(world: World, breach: Breach) -> Mapping[str, Any]:
+    """The pod that the breach is about, as the world has planned it; {}: it is about none."""
+    pods: Mapping[str, Any] = world.document.get("pods") or {}
+    names = (name.removesuffix("-node") for name in _NAMES.findall(breach.what))
+    key = next((name for name in names if name in pods), None)
+    return {} if key is None else {"key": key, **pods[key]}
+
+
+def _containers(world: World, breach: Breach) -> Iterator[Mapping[str, Any]]:
+    """Those of that pod."""
+    spec = pod_of(world, breach).get("spec") or {}
+    yield from spec.get("containers") or ()
+    yield from spec.get("initContainers") or ()
+
+
+def has_hooks(world: World, breach: Breach) -> bool:
+    """Whether a container of the pod has a hook."""
+    return any("lifecycle" in one for one in _containers(world, breach))
+
+
+def has_probes(world: World, breach: Breach) -> bool:
+    """Whether a container of the pod has a probe."""
+    return any(name.endswith("Probe") for one in _containers(world, breach) for name in one)
+
+
+def pulls(world: World, breach: Breach) -> bool:
+    """Whether the pod wants an image that has to be pulled, from the beginning or after an edit."""
+    key = pod_of(world, breach).get("key")
+    edits = [step["edit"] for step in world.document["steps"] if "edit" in step]
+    edited = any(PULLED in str(edit) for edit in edits if edit.get("pod") == key)
+    return edited or any(one.get("image") == PULLED for one in _containers(world, breach))
+
+
+def reboots_with_init_containers(world: World, breach: Breach) -> bool:
+    """Whether the pod has init containers, and the node boots."""
+    boots = any("reboot" in step for step in world.document["steps"])
+    return boots and bool((pod_of(world, breach).get("spec") or {}).get("initContainers"))
+
+
+def is_dropped(world: World, breach: Breach) -> bool:
+    """Whether the runtime loses a record of the pod."""
+    key = pod_of(world, breach).get("key")
+    drops = [step["drop"] for step in world.document["steps"] if "drop" in step]
+    return any(key in (drop, drop.get("pod") if isinstance(drop, dict) else None) for drop in drops)
 
 
 def changed_before_a_start(world: World, breach: Breach) -> bool:
@@ -33,8 +84,7 @@ def edited_and_shut_down(world: World, breach: Breach) -> bool:
 def came_back(world: World, breach: Breach) -> bool:
     """Whether a pod with restartPolicy OnFailure is shown as ended whose manifest was removed or
     renamed."""
-    pod = breach.what.partition("/")[0].removesuffix("-node")
-    policy = world.document["pods"].get(pod, {}).get("spec", {}).get("restartPolicy")
+    policy = (pod_of(world, breach).get("spec") or {}).get("restartPolicy")
     words = {word for step in world.document["steps"] for word in step}
     away = bool(words & {"remove", "remove_file", "rename_file"})
     return away and policy == "OnFailure" and "shown as terminated" in breach.what
@@ -42,30 +92,23 @@ def came_back(world: World, breach: Breach) -> bool:
 
 def has_deadline(world: World, breach: Breach) -> bool:
     """Whether the pod that is shown ready has a deadline."""
-    pod = breach.what.partition("/")[0]
-    return "activeDeadlineSeconds" in world.document["pods"].get(pod, {}).get("spec", {})
+    return "activeDeadlineSeconds" in (pod_of(world, breach).get("spec") or {})
 
 
 def lost_its_sandbox(world: World, breach: Breach) -> bool:
-    """Whether a pod that is never restarted waits for containers to be started, and something may
-    have ended its sandbox, or taken the records of its containers away."""
-    pod = breach.what.removeprefix("pod ").partition(":")[0].partition(" ")[0]
-    spec = world.document["pods"].get(pod.removesuffix("-node"), {}).get("spec", {})
-    words = {word for step in world.document["steps"] for word in step}
-    lost = bool(words & {"reboot", "stop_sandbox", "kill_sandbox", "runtime", "fault", "drop"})
+    """Whether a pod that is never restarted waits for containers to be started, and has lost its
+    sandbox, or the records of its containers."""
+    spec = pod_of(world, breach).get("spec") or {}
+    lost = "its sandbox was lost" in breach.what or is_dropped(world, breach)
     waits = "waits for init" in breach.what or "does not run: ContainerCreating" in breach.what
     return lost and waits and spec.get("restartPolicy") == "Never"
 
 
 def has_a_crashing_sidecar(world: World, breach: Breach) -> bool:
     """Whether a container is not started again in a pod with sidecars that end by themselves."""
-    key = breach.what.removeprefix("pod ").partition(" ")[0].rstrip(":").removesuffix("-node")
-    planned = world.document["pods"].get(key, {})
-    sidecars = {
-        one["name"]
-        for one in planned.get("spec", {}).get("initContainers") or ()
-        if one.get("restartPolicy") == "Always"
-    }
+    planned = pod_of(world, breach)
+    inits = (planned.get("spec") or {}).get("initContainers") or ()
+    sidecars = [one["name"] for one in inits if one.get("restartPolicy") == "Always"]
     does = planned.get("does") or {}
     ends = any("exits" in each for name in sidecars for each in does.get(name) or ())
     return ends and any(
@@ -75,7 +118,7 @@ def has_a_crashing_sidecar(world: World, breach: Breach) -> bool:
 
 def deleted_before_a_start(world: World, breach: Breach) -> bool:
     """Whether the pod that is shown ready was deleted, and a kubelet starts after that."""
-    key = breach.what.partition("/")[0]
+    key = pod_of(world, breach).get("key", "")
     asked = [step.get("delete") for step in world.document["steps"]]
     deleted = [
         place
@@ -94,17 +137,22 @@ def is_evented(world: World, breach: Breach) -> bool:
     return bool(gates.get("EventedPLEG"))
 
 
+def a_list_failed(world: World, breach: Breach) -> bool:
+    """Whether a kubelet that listens to events has got no answer when it listed what runs."""
+    return is_evented(world, breach) and "a list had failed" in breach.what
+
+
 def lost_state(world: World, breach: Breach) -> bool:
     """Whether a kubelet that listens to events meets a runtime that has forgotten its pods."""
     return is_evented(world, breach) and {"runtime": "lose_state"} in world.document["steps"]
 
 
-def in_worlds_of(*kinds: str) -> Callable[[World, Breach], bool]:
+def in_worlds_of(*kinds: str) -> Holds:
     """Whether these kinds of things are in the world."""
     return lambda world, breach: all(kind in world.kinds for kind in kinds)
 
 
-def says(text: str) -> Callable[[World, Breach], bool]:
+def says(text: str) -> Holds:
     """Whether the breach says so."""
     return lambda world, breach: text in breach.what
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
 from msgspec import Struct
 
+from fakecri.csi import FakeCsiDriver
 from kubelet_conformance.laws.history import There
 
 NAME: Final = "io.kubernetes.container.name"
 POD: Final = "io.kubernetes.pod.name"
 MIRROR: Final = "kubernetes.io/config.mirror"
+INLINE: Final = "inline volumes"
 KINDS: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
 
@@ -55,9 +58,13 @@ class End(Struct, frozen=True, kw_only=True):
     """Pod and name of the containers that run, once each instance."""
     left_out: Sequence[int]
     """The steps that could not be done, by their places."""
+    volumes: Mapping[str, str] = {}
+    """Volume of a storage driver -> where it is."""
 
 
-def end_of(there: There, now_s: float, left_out: Sequence[int]) -> End:
+def end_of(
+    there: There, now_s: float, left_out: Sequence[int], drivers: Sequence[FakeCsiDriver] = ()
+) -> End:
     """What is there. `now_s`: the wall clock of the node, seconds since 1970."""
     pods = {name: _pod(pod, now_s) for name, pod in there.at_api.items()}
     mirrors = {name for name, pod in there.at_api.items() if _is_mirror(pod)}
@@ -74,7 +81,22 @@ def end_of(there: There, now_s: float, left_out: Sequence[int]) -> End:
             if one.state == cri.CONTAINER_RUNNING
         ),
         left_out=left_out,
+        volumes=dict(_volumes(drivers)),
     )
+
+
+def _volumes(drivers: Sequence[FakeCsiDriver]) -> Iterator[tuple[str, str]]:
+    """Where the volumes are; those that are a pod's alone have IDs of their own, and are one."""
+    for driver in drivers:
+        published = Counter(map(_volume, driver.published.values()))
+        staged = set(map(_volume, driver.staged))
+        for volume in sorted(published.keys() | staged):
+            where = f"published {published[volume]} times"
+            yield f"{driver.name}/{volume}", f"{where}, staged" if volume in staged else where
+
+
+def _volume(handle: str) -> str:
+    return INLINE if handle.startswith("csi-") else handle
 
 
 def _is_mirror(pod: Mapping[str, Any]) -> bool:

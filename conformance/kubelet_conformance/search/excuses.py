@@ -3,23 +3,30 @@ how narrow it is. A breach that is excused is counted, and is no failure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
 
 from kubelet_conformance.harness.runs.offered import IN_PROCESS
 from kubelet_conformance.search.circumstances import (
+    Holds,
+    a_list_failed,
     came_back,
     changed_before_a_start,
     deleted_before_a_start,
     edited_and_shut_down,
     has_a_crashing_sidecar,
     has_deadline,
+    has_hooks,
+    has_probes,
     in_worlds_of,
+    is_dropped,
     is_evented,
     lost_its_sandbox,
     lost_state,
+    pulls,
+    reboots_with_init_containers,
     says,
 )
 from kubelet_conformance.search.drawing.world import World
@@ -34,7 +41,7 @@ class Excuse(Struct, frozen=True):
     law: str
     why: str
     """What is known, in a sentence."""
-    holds: Callable[[World, Breach], bool]
+    holds: Holds
     """Whether this breach in this world is that one."""
     refkubelet: bool = False
     """Whether refkubelet breaks the law so, too; others are kubelets' alone."""
@@ -125,15 +132,12 @@ EXCUSES: Final = (
         )
         for law in ("wanted-pods-go-on", "told-as-it-is")
     ),
-    *(
-        Excuse(name, "stopped-in-time", "a hook holds up the end of its pod", in_worlds_of(kind))
-        for name, kind in (("116032", "hooks"), ("127339", "long hooks"))
-    ),
+    Excuse("116032, 127339", "stopped-in-time", "a hook holds up the end of its pod", has_hooks),
     Excuse(
         "125050",
         "nothing-begun-at-the-end",
         "a pod that was deleted while its image was pulled is started",
-        in_worlds_of("pulled images"),
+        pulls,
     ),
     *(
         Excuse("136962", law, "a copy beside a manifest is read, too", in_worlds_of("copies kept"))
@@ -143,14 +147,14 @@ EXCUSES: Final = (
         "140309",
         "init-in-order",
         "what was created before a reboot counts as initialized",
-        in_worlds_of("reboots", "init containers"),
+        reboots_with_init_containers,
     ),
     *(
         Excuse(
             "141155",
             law,
             "what an earlier instance had reached counts for the next one",
-            in_worlds_of("probes"),
+            has_probes,
         )
         for law in ("startup-first", "started-when-probed")
     ),
@@ -164,19 +168,19 @@ EXCUSES: Final = (
         "51142",
         "done-stays-done",
         "a container that the runtime has no record of is started, however it has ended",
-        in_worlds_of("drops"),
+        is_dropped,
     ),
     Excuse(
         "91667",
         "ends-shown",
         "the end of a container is not shown while a sync of its pod is under way",
-        says("still shown to run"),
+        says("of its pod is under way"),
     ),
     Excuse(
         "evented-list-fails",
         "ends-noticed",
         "with EventedPLEG a list that failed is done again after 300 s only",
-        is_evented,
+        a_list_failed,
     ),
     Excuse(
         "lost-exit",

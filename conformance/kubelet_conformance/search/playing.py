@@ -141,7 +141,8 @@ def _looking(world: World, ends: list[End], begins_s: float) -> CaseBody:
             await node.run_for(begins_s)
         player = Player(scenario, node, leaves_out=lambda step: left_out.append(places[id(step)]))
         await player.play()
-        ends.append(end_of(await node.there(), node.unix_s, left_out))
+        there = await node.there()
+        ends.append(end_of(there, node.unix_s, left_out, node.plugins.drivers))
 
     return body
 

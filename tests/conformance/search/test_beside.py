@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
+from fakecri.csi import FakeCsiDriver
 from kubelet_conformance.cli import main
 from kubelet_conformance.harness.runs.case_run import Result
 from kubelet_conformance.harness.runs.choice import Choice
+from kubelet_conformance.laws.history import There
 from kubelet_conformance.search import play, playing, world_of
 from kubelet_conformance.search.beside import differing
 from kubelet_conformance.search.drawing.world import World
-from kubelet_conformance.search.ends import ContainerEnd, End, PodEnd
+from kubelet_conformance.search.ends import ContainerEnd, End, PodEnd, end_of
 from kubelet_conformance.search.playing import Breach, Verdict
 from kubelet_conformance.search.shrinking import shrink, sized
 from kubeobjects.structs import replace
@@ -90,6 +92,34 @@ def test_what_is_wanted_in_the_end_is_compared(other: End, says: str) -> None:
 )
 def test_what_is_a_matter_of_the_moment_is_not(one: End, two: End) -> None:
     assert told((one, two)) == []
+
+
+def test_volumes_of_drivers_are_compared_where_all_pods_are_as_they_stay() -> None:
+    here, there = {"d/data": "published 1 times, staged"}, {"d/data": "published 0 times, staged"}
+    assert told((end(volumes=here), end(volumes=there))) == [
+        "volume d/data: its places is published 1 times, staged on this, "
+        "published 0 times, staged on that"
+    ]
+    assert told((end(volumes=here), end())) == [
+        "volume d/data: its places is published 1 times, staged on this, not there on that"
+    ]
+    assert told((end(volumes=here), end(volumes=here))) == []
+    again = of_main(for_s=3.0)
+    assert told((replace(again, volumes=here), replace(again, volumes=there))) == []
+    killed = {"left_out": (1,)}  # on one of them only
+    assert told((end(volumes=here, **killed), end(volumes=there))) == []
+
+
+def test_where_volumes_are_is_what_their_drivers_have() -> None:
+    driver = FakeCsiDriver("d")
+    driver.staged.update({"one": "x", "two": "y"})
+    driver.published.update({"/a": "one", "/b": "one", "/c": "csi-9", "/d": "csi-8"})
+    nothing = There()
+    assert end_of(nothing, 0.0, (), [driver]).volumes == {
+        "d/inline volumes": "published 2 times",
+        "d/one": "published 2 times, staged",
+        "d/two": "published 0 times, staged",
+    }
 
 
 def test_pods_that_both_have_refused_are_compared() -> None:

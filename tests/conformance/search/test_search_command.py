@@ -15,8 +15,6 @@ from kubelet_conformance.registry import Case
 from kubelet_conformance.search import playing, tasks
 from kubelet_conformance.search.drawing import world_of
 from kubelet_conformance.search.drawing.world import World
-from kubelet_conformance.search.excuses import EXCUSES, excuse_of
-from kubelet_conformance.search.playing import Breach
 from kubelet_conformance.search.records import Head, Met, line_of, read_lines
 from refkubelet.status.manager import StatusManager
 
@@ -185,37 +183,3 @@ def test_worlds_that_could_not_be_played_are_played_again(tmp_path: Path) -> Non
     assert search("--seeds", "1", "--resume", str(file), *ONE) == 0
     (line,) = read_lines(file)[1]
     assert line.verdict == "holds"
-
-
-def test_an_excuse_holds_for_its_law_and_its_worlds_alone() -> None:
-    (excuse,) = (one for one in EXCUSES if one.name == "112814")
-    changed = [{"apply": "a"}, {"kubelet": "kill"}, {"edit": {"pod": "a", "set": {}}}]
-    dies = [{"dies_at": {"on": "StopContainer"}}, {"apply": "a"}]
-    worlds = {
-        "excused": World(1, (), {"steps": changed}),
-        "dies": World(1, (), {"steps": [*dies, changed[-1]]}),
-        "not changed": World(1, (), {"steps": dies}),
-        "not": World(1, (), {"steps": [{"apply": "a"}, {"edit": {"pod": "a", "set": {}}}]}),
-    }
-
-    def excused(world: str, law: str) -> object:
-        return excuse_of(worlds[world], Breach(law, ""), kubelet="refkubelet")
-
-    assert excused("excused", "one-static") is excuse
-    assert excused("excused", "one-running") is None
-    assert excused("dies", "one-static") is excuse
-    assert excused("not changed", "one-static") is None
-    assert excused("not", "one-static") is None
-
-
-def test_what_refkubelet_does_not_do_is_not_excused_there() -> None:
-    pod = {"spec": {"restartPolicy": "OnFailure"}}
-    world = World(1, (), {"pods": {"p": pod}, "steps": [{"apply": "p"}, {"remove": "p"}]})
-    breach = Breach("told-as-it-is", "p-node/main is shown as terminated, the runtime has running")
-    for kubelet in ("refkubelet", "refkubelet-process"):
-        assert excuse_of(world, breach, kubelet=kubelet) is None
-    excuse = excuse_of(world, breach, kubelet="/usr/bin/kubelet")
-    assert excuse is not None
-    assert excuse.name == "static-shown-ended"
-    other = Breach("told-as-it-is", "q-node/main is shown as terminated, the runtime has running")
-    assert excuse_of(world, other, kubelet="/usr/bin/kubelet") is None

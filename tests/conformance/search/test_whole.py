@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from kubelet_conformance.cli import main
+from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.search import play
 from kubelet_conformance.search import whole_options as whole
 from kubelet_conformance.search.campaign import Summary
 from kubelet_conformance.search.records import Met, SearchError, read_lines
 from kubelet_conformance.search.sources import world_of
+from kubelet_conformance.search.tasks import meet
 from kubelet_conformance.search.whole import whole_world as worlds
 from kubelet_conformance.search.whole.bases import BASES
 from kubelet_conformance.search.whole.points import (
@@ -50,6 +52,23 @@ def test_each_call_meets_all_that_can_be_done_to_it() -> None:
         (3, 2),
     }
     assert set(LOOKING) <= CHANGING.keys()
+
+
+def test_calls_to_a_driver_meet_what_can_be_done_to_them() -> None:
+    points = points_of(("NodeStageVolume", "GetPluginInfo"))
+    assert [point.kind for point in points if point.place == 0] == [
+        kind for kind in CHANGING if kind != "half"
+    ]
+    assert [point.kind for point in points if point.place == 1] == list(LOOKING)
+    where = {"on": "NodeStageVolume", "nth": 1, "maybe": True, "driver": "disks.example"}
+    steps = {point.kind: point.step("x") for point in points if point.place == 0}
+    assert steps["lost"] == {"csi_fault": {**where, "loses_answer": {"times": 1}, "label": "x"}}
+    assert steps["killed after"] == {"dies_at": {**where, "answered": True}}
+    world = whole_world("volume")
+    words = {point.word for point in world.points}
+    assert {"failing NodeStageVolume", "lost NodeUnpublishVolume"} <= words
+    number = 1 + [point.word for point in world.points].index("lost NodeStageVolume")
+    assert meet(number, "whole volume", Choice()).struck == ("lost NodeStageVolume",)
 
 
 @pytest.mark.parametrize("points", [2, 3, 10, 41])

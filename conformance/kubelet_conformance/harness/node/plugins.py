@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from fakecri.csi import CsiCall
+from fakecri.csi import CsiCall, FakeCsiDriver
 from fakecri.deviceplugin import FakeDevicePlugin
 from fakecri.deviceplugin.registered import RegisteredPlugin
 from fakecri.errors import CriError
@@ -76,9 +77,14 @@ class NodePlugins:
         """Say that something is done to that storage driver now, or to calls to it."""
         self._watch.plan("driver", driver)
 
+    @property
+    def drivers(self) -> Sequence[FakeCsiDriver]:
+        """All storage drivers that there were."""
+        return self._watch.drivers
+
     def driver_calls(self) -> list[CsiCall]:
         """The calls of the kubelet to all storage drivers, in order of arrival."""
-        calls = [call for driver in self._watch.drivers for call in driver.calls]
+        calls = [call for driver in self.drivers for call in driver.calls]
         return sorted(calls, key=lambda call: call.started_s)
 
     def remove_socket(self, file: str) -> None:

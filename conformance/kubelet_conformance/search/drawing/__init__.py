@@ -7,6 +7,7 @@ from random import Random  # noqa: TID251 (for its type)
 from typing import Any, Final
 
 from kubelet_conformance.search.drawing.alone import plug_in
+from kubelet_conformance.search.drawing.faults import attach_all
 from kubelet_conformance.search.drawing.kinds import BOUNDS, ONLY_API, ONLY_STATIC, Size, kinds_of
 from kubelet_conformance.search.drawing.pods import CLAIMS, DRIVER, PULLED, draw_pod
 from kubelet_conformance.search.drawing.steps import DRAWS, At, Cast, Step, draw_steps, settings
@@ -36,6 +37,8 @@ def world_of(seed: int, size: Size = "small", weights: Mapping[str, float] = NON
         made.append((dice.choice((3.0, 20.0)), {"create_object": settings()}))
     if not cast.of_api:
         made = [at for at in made if "create_object" not in at[1]]
+    if "attachments" in kinds:
+        made += attach_all(dice)
     if "devices" in kinds:
         made.insert(0, (0.0, plug_in()))
     happens = draw_steps(dice, _possible(kinds, cast), cast, count, bounds.longest_wait_s)
@@ -112,8 +115,9 @@ def _drivers(dice: Random, kinds: Sequence[str]) -> dict[str, Any]:
     if "csi volumes" not in kinds:
         return {}
     stages = dice.choice((["STAGE_UNSTAGE_VOLUME"], ["STAGE_UNSTAGE_VOLUME"], []))
+    attaches = {"spec": {"attachRequired": True}} if "attachments" in kinds else {}
     return {
-        "csi_drivers": {DRIVER: {"capabilities": stages}},
+        "csi_drivers": {DRIVER: {"capabilities": stages, **attaches}},
         "csi_volumes": {claim: {"driver": DRIVER} for claim in CLAIMS},
     }
 

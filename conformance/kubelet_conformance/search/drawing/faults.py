@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from random import Random  # noqa: TID251 (for its type)
 from typing import Any, Final
 
-from kubelet_conformance.search.drawing.pods import DRIVER
+from kubelet_conformance.search.drawing.pods import CLAIMS, DRIVER
 
 CALLS: Final = (
     *("RunPodSandbox", "CreateContainer", "StartContainer", "StopContainer", "StopPodSandbox"),
@@ -133,3 +133,14 @@ def driver_faults(dice: Random, cast: Any) -> Drawn:
     on = dice.choice(DRIVER_CALLS)
     fault = {"driver": DRIVER, "on": on, **happens, "label": "", "maybe": True}
     return [(0.0, {"csi_fault": fault}), (dice.choice(LASTS_S), {"release": ""})]
+
+
+def attach_all(dice: Random) -> Drawn:
+    """The controller attaches the volumes that pods may share, each in its time."""
+    return [(dice.choice((0.0, 2.0, 15.0)), {"attach": claim}) for claim in CLAIMS]
+
+
+def detaches(dice: Random, cast: Any) -> Drawn:
+    """The controller detaches a volume by force, and attaches it again."""
+    claim = dice.choice(CLAIMS)
+    return [(0.0, {"detach": claim}), (dice.choice(LASTS_S), {"attach": claim})]

@@ -68,6 +68,7 @@ OF_STEPS: Final = {
     "failing pulls": 0.04,
     "broken streams": 0.05,
     "driver faults": 0.08,
+    "attachments": 0.04,
     "aimed faults": 0.3,
     "priority changes": 0.1,
     # what happens to runtime, API server, kubelet, node
@@ -93,7 +94,7 @@ ONLY_API: Final = frozenset(
     {
         *("forced deletions", "vanishing", "ephemeral", "resizes", "late objects", "deadlines"),
         *("deleted again", "strangers", "host ports", "devices", "fewer devices"),
-        *("restarting resizes", "csi volumes", "driver faults"),
+        *("restarting resizes", "csi volumes", "driver faults", "attachments"),
     }
 )
 OF_SERVER: Final = frozenset({"server away", "server refuses", "server slow"})
@@ -102,7 +103,7 @@ LATER: Final = frozenset(
     {
         *("restarting resizes", "odd probes", "host ports", "devices", "failing pulls"),
         *("broken streams", "fewer devices", "no server", "csi volumes", "driver faults"),
-        *("aimed faults", "priority changes", "killed at calls"),
+        *("attachments", "aimed faults", "priority changes", "killed at calls"),
     }
 )
 """Kinds that are drawn from dice of their own: the worlds without them are as they were before."""
@@ -130,6 +131,7 @@ WANT: Final = {
     "broken streams": "evented",
     "fewer devices": "devices",
     "driver faults": "csi volumes",
+    "attachments": "csi volumes",
 }
 """Kinds that are nothing without another one."""
 

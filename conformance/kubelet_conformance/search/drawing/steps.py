@@ -10,7 +10,12 @@ from msgspec import Struct
 
 from kubelet_conformance.search.drawing.aimed import AIMED
 from kubelet_conformance.search.drawing.alone import ALONE
-from kubelet_conformance.search.drawing.faults import CALL_FAULTS, SERVER_FAULTS, driver_faults
+from kubelet_conformance.search.drawing.faults import (
+    CALL_FAULTS,
+    SERVER_FAULTS,
+    detaches,
+    driver_faults,
+)
 from kubelet_conformance.search.drawing.kinds import EXCLUSIVE
 from kubelet_conformance.search.drawing.pods import OBJECT, PULLED
 
@@ -247,6 +252,7 @@ DRAWS: Final[Mapping[str, Draw]] = {
     **ALONE,
     **AIMED,
     "driver faults": driver_faults,
+    "attachments": detaches,
 }
 """What happens -> how it is drawn."""
 

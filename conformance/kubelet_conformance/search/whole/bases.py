@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kubelet_conformance.search.whole.points import DRIVER
+
 CALM_S: Final = 600
 """So long after the last fault everything must be as it should be."""
 
@@ -118,6 +120,19 @@ BASES: Final[Mapping[str, Document]] = {
         {"advance": 6},
         {"kill_sandbox": "web"},
         {"advance": 10},
+    ),
+    "volume": _base(
+        "a pod with a volume of a storage driver is made, and deleted",
+        _pod(
+            {**MAIN, "volumeMounts": [{"name": "disk", "mountPath": "/disk"}]},
+            volumes=[{"name": "disk", "persistentVolumeClaim": {"claimName": "data"}}],
+        ),
+        {"create": "web"},
+        {"advance": 8},
+        {"delete": "web"},
+        {"advance": 10},
+        csi_drivers={DRIVER: {}},
+        csi_volumes={"data": {"driver": DRIVER}},
     ),
 }
 """Name -> the scenario, but for its ID."""

@@ -10,10 +10,13 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fakecri.calls.halfway import HALVES
+from fakecri.csi.driver import METHODS as CSI_METHODS
 
+DRIVER: Final = "disks.example"
+"""The storage driver of small worlds."""
 LONG_S: Final = 12.0
 """So much longer a slow call takes."""
-READS: Final = ("List", "Image", "Version", "RuntimeConfig")
+READS: Final = ("List", "Image", "Version", "RuntimeConfig", "GetPlugin", "NodeGet", "Probe")
 """How the names of methods begin that only look."""
 CHANGING: Final[Mapping[str, Mapping[str, Any]]] = {
     "failing": {"fails": {"code": "UNKNOWN", "message": "no", "times": 1}},
@@ -52,9 +55,12 @@ class Point(Struct, frozen=True, order=True):
     def step(self, label: str) -> dict[str, Any]:
         """The step that does it; it ends, when all is calm, by its label."""
         which = {"on": self.method, "nth": self.nth, "maybe": True}
+        if self.method in CSI_METHODS:
+            which["driver"] = DRIVER
         if self.kind in KILLS:
             return {"dies_at": {**which, **CHANGING[self.kind]}}
-        return {"fault": {**which, **CHANGING[self.kind], "label": label}}
+        word = "csi_fault" if self.method in CSI_METHODS else "fault"
+        return {word: {**which, **CHANGING[self.kind], "label": label}}
 
 
 def points_of(methods: Iterable[str]) -> list[Point]:

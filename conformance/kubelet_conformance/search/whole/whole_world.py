@@ -77,9 +77,10 @@ def _methods(name: str, base: Document) -> list[str]:
 
     async def body(node: Node) -> None:
         await case.body(node)
+        calls = sorted([*node.calls(), *node.plugins.driver_calls()], key=lambda c: c.started_s)
         methods.extend(
             call.method
-            for call in node.calls()
+            for call in calls
             if node.time_s(call) <= lasts_s and call.method != "GetContainerEvents"
         )
 

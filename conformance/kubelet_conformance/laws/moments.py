@@ -90,6 +90,16 @@ def plain_init_of(spec: Mapping[str, Any]) -> Sequence[str]:
     return [each["name"] for each in spec.get("initContainers") or () if each["name"] not in sides]
 
 
+def policy_of(spec: Mapping[str, Any], name: str) -> str:
+    """When a container is started again: Always, OnFailure, Never."""
+    pod = str(spec.get("restartPolicy") or "Always")
+    for each in spec.get("initContainers") or ():
+        if each["name"] == name:
+            own = str(each.get("restartPolicy") or "")
+            return own or ("OnFailure" if pod == "Always" else pod)
+    return pod
+
+
 def deletions(history: History) -> Mapping[str, Sequence[Deletion]]:
     """UID -> the deletions of the pod by users, in order: of pods of the API server that the
     kubelet has shown before."""

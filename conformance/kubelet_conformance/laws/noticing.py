@@ -17,6 +17,7 @@ from kubelet_conformance.laws.moments import (
     kubelet_runs,
     law_of_worlds,
     listens_to_events,
+    policy_of,
     spec_of,
 )
 
@@ -81,9 +82,10 @@ def _noticed(seen: Seen) -> Iterator[tuple[Container, float]]:
 @law_of_worlds("STAT-012.3")
 def ends_shown(seen: Seen) -> Iterator[str]:
     """A container that is known to have ended is not shown to run for long, whatever a sync of its
-    pod waits for; but while others of the pod are being stopped nothing is shown."""
+    pod waits for. But while others of the pod are being stopped nothing is shown, and while a sync
+    waits not the end of a container that is not started again."""
     history = seen.history
-    over = {one.id: one.over_s for one in seen.lives.containers.values() if one.over_s is not None}
+    over = {one.id: one for one in seen.lives.containers.values() if one.over_s is not None}
     following: dict[str, Any] = {}
     for one in reversed(history.shown):
         after = following.get(one.uid)
@@ -95,13 +97,22 @@ def ends_shown(seen: Seen) -> Iterator[str]:
                 one_id = str(status.get("containerID") or "").rpartition("/")[2]
                 if "running" not in (status.get("state") or {}) or one_id not in over:
                     continue
-                since_s = _stopped_s(seen, one.uid, max(over[one_id], one.at_s))
+                ended = over[one_id]
+                since_s = _stopped_s(seen, one.uid, max(ended.over_s or 0.0, one.at_s))
                 until_s = since_s + SHOWN_S
                 if after.at_s > until_s and is_still(
                     seen, one.uid, since_s, until_s, counts=_is_look
                 ):
                     at, why = history.since(until_s), _under_way(seen, one.uid, until_s)
+                    if why and _is_for_good(seen, ended):
+                        continue
                     yield f"{one.pod}/{status['name']} is still shown to run at {at}{why}"
+
+
+def _is_for_good(seen: Seen, ended: Container) -> bool:
+    """Whether a container that has ended so is not started again."""
+    policy = policy_of(spec_of(seen.history, ended.uid), ended.name)
+    return policy == "Never" or (policy == "OnFailure" and ended.exit_code == 0)
 
 
 def _under_way(seen: Seen, uid: str, at_s: float) -> str:

@@ -12,6 +12,7 @@ from kubelet_conformance.laws.moments import (
     deletions,
     is_of_api,
     law_of_worlds,
+    policy_of,
     shown_over_s,
     spec_of,
     was_edited,
@@ -19,16 +20,6 @@ from kubelet_conformance.laws.moments import (
 
 UNKNOWN: Final = "ContainerStatusUnknown"
 KINDS: Final = ("initContainerStatuses", "containerStatuses")
-
-
-def _policy(spec: Mapping[str, Any], name: str) -> str:
-    """When a container is started again: Always, OnFailure, Never."""
-    pod = str(spec.get("restartPolicy") or "Always")
-    for each in spec.get("initContainers") or ():
-        if each["name"] == name:
-            own = str(each.get("restartPolicy") or "")
-            return own or ("OnFailure" if pod == "Always" else pod)
-    return pod
 
 
 def _ends(status: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -45,7 +36,7 @@ def _is_done(spec: Mapping[str, Any], status: Mapping[str, Any]) -> bool:
     ended = (status.get("state") or {}).get("terminated")
     if not ended or ended.get("reason") == UNKNOWN:
         return False
-    policy = _policy(spec, status["name"])
+    policy = policy_of(spec, status["name"])
     return policy == "Never" or (policy == "OnFailure" and ended.get("exitCode", 0) == 0)
 
 
@@ -154,7 +145,7 @@ def no_sandbox_for_nothing(seen: Seen) -> Iterator[str]:
             and one.over_s is not None
             and one.over_s < box.asked_s
             and not one.stops
-            and _policy(spec, one.name) != "Always"
+            and policy_of(spec, one.name) != "Always"
             for one in last
         ):
             yield f"pod {box.pod} gets a sandbox at {history.since(box.asked_s)} for nothing"

@@ -56,6 +56,8 @@ class Summary(Struct):
     failing: Counter[str] = field(default_factory=Counter)
     """And in how many of those that were broken, or could not be played."""
     world_s: float = 0.0
+    cpu_s: float = 0.0
+    """Seconds of processor time."""
 
     def add(self, met: Met) -> None:
         """Count a world."""
@@ -70,6 +72,7 @@ class Summary(Struct):
         if met.verdict in ("broken", "error"):
             self.failing.update(met.kinds)
         self.world_s += met.world_s
+        self.cpu_s += met.cpu_s
 
     @property
     def never(self) -> list[str]:

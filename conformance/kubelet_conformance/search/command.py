@@ -275,7 +275,11 @@ def _keep(directory: Path, small: Small) -> None:
 def words_of(summary: Summary, real_s: float) -> Iterable[str]:
     """What came of a campaign, in lines."""
     verdicts = ", ".join(f"{count} {word}" for word, count in sorted(summary.verdicts.items()))
-    yield f"{summary.worlds} worlds in {real_s:.0f} s ({summary.world_s / 3600:.1f} h of theirs)"
+    theirs, cpu = (
+        f"{summary.world_s / 3600:.1f} h of theirs",
+        f"{summary.cpu_s / 3600:.2f} CPU hours",
+    )
+    yield f"{summary.worlds} worlds in {real_s:.0f} s ({theirs}, {cpu})"
     yield f"verdicts: {verdicts}"
     yield from (f"law {law}: broken in {count} worlds" for law, count in summary.laws.most_common())
     for name, count in summary.excuses.most_common():

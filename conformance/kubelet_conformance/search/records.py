@@ -70,6 +70,8 @@ class Met(Struct, frozen=True, kw_only=True, tag="world", tag_field="kind"):
     error: str = ""
     world_s: float = 0.0
     real_s: float = 0.0
+    cpu_s: float = 0.0
+    """Seconds of processor time that it took, programs that it started included."""
 
 
 Line = Head | Met

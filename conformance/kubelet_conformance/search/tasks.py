@@ -3,6 +3,7 @@ in and out, so that they may be processes of this machine or of another."""
 
 from __future__ import annotations
 
+import resource
 import traceback
 from typing import Final
 
@@ -78,6 +79,7 @@ def meet(seed: int, size: str, choice: Choice, asks: Asks = ALL) -> Met:
     wrong is the `error` of the line."""
     struck: set[str] = set()
     rows: set[Row] = set()
+    began_s = _cpu_s()
     noting, of_workers = NOTED.set(struck), MET.set(rows)
     try:
         world = world_of(seed, size)
@@ -109,7 +111,14 @@ def meet(seed: int, size: str, choice: Choice, asks: Asks = ALL) -> Met:
         error=verdict.error,
         world_s=verdict.world_s,
         real_s=verdict.real_s,
+        cpu_s=round(_cpu_s() - began_s, 3),
     )
+
+
+def _cpu_s() -> float:
+    """Processor time of this process and of the programs that it has waited for."""
+    used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def make_small(

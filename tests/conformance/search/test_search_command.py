@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -30,11 +31,13 @@ def test_worlds_are_played_once_and_what_is_missing_is_added(
 ) -> None:
     file = tmp_path / "worlds.jsonl"
     assert search("--seeds", "1:3", "--results", str(file), *ONE) == 0
+    told = capsys.readouterr().out
     head, lines = read_lines(file)
     assert isinstance(head, Head)
     assert sorted(line.seed for line in lines) == [1, 2, 3]
     assert all(line.verdict == "holds" and line.world_s > 600 for line in lines)
-    assert "3 worlds" in capsys.readouterr().out
+    assert all(0.05 < line.cpu_s < 60 for line in lines)
+    assert re.search(r"^3 worlds in \d+ s \(0\.\d h of theirs, 0\.00 CPU hours\)$", told, re.M)
     whole = file.read_bytes()
     file.write_bytes(whole[:-20])  # as if it had been stopped while it wrote
     assert search("--seeds", "1:4", "--resume", str(file), *ONE) == 0

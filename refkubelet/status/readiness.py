@@ -16,9 +16,8 @@ from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus
 from refkubelet.model.pod import (
     bare_container_id,
     is_sidecar,
-    uid,
 )
-from refkubelet.model.probe_results import ProbeResult, ProbeType
+from refkubelet.model.probe_results import ProbeResult
 from refkubelet.status.conditions import READY, is_true
 
 
@@ -28,8 +27,6 @@ class ProbeFacts(Protocol):
     def startup_result(self, container_id: str) -> ProbeResult | None: ...
 
     def readiness_result(self, container_id: str) -> ProbeResult | None: ...
-
-    def has_worker(self, pod_uid: str, container_name: str, probe_type: ProbeType) -> bool: ...
 
     def predates_kubelet(self, started_at: datetime | None) -> bool:
         """Whether a container started so long before this kubelet that it stays ready until its
@@ -44,9 +41,6 @@ class NoProbes:
 
     def readiness_result(self, container_id: str) -> ProbeResult | None:
         return None
-
-    def has_worker(self, pod_uid: str, container_name: str, probe_type: ProbeType) -> bool:
-        return False
 
     def predates_kubelet(self, started_at: datetime | None) -> bool:
         return False
@@ -72,7 +66,6 @@ class _Scope:
     """Applies the probe results to the containers of one pod."""
 
     def __init__(self, pod: Pod, facts: ProbeFacts, before: PodStatus | None) -> None:
-        self._uid = uid(pod)
         self._facts = facts
         last = before or PodStatus()
         rows = (*(last.containerStatuses or ()), *(last.initContainerStatuses or ()))
@@ -95,7 +88,7 @@ class _Scope:
     def _with_probes(
         self, status: ContainerStatus, container: Container, *, init: bool
     ) -> ContainerStatus:
-        started = self._started(status)
+        started = self._started(status, container)
         # A container that does not run keeps its `ready`, also after its record was pruned, and
         # while it waits to run again after a sandbox change (golden s13).
         ready = status.ready
@@ -106,9 +99,9 @@ class _Scope:
             ready = self._ready(status, container)
         return msgspec.structs.replace(status, started=started, ready=ready)
 
-    def _started(self, status: ContainerStatus) -> bool:
+    def _started(self, status: ContainerStatus, container: Container) -> bool:
         """Whether the container has started: by its startup probe, else by the previous value of
-        the same instance, else because no startup probe runs (PROBE-041, PROBE-044)."""
+        the same instance, else because it has no startup probe (PROBE-041, PROBE-044)."""
         if status.state is None or status.state.running is None:
             return False
         result = self._facts.startup_result(bare_container_id(status.containerID))
@@ -116,7 +109,7 @@ class _Scope:
             return result is ProbeResult.SUCCESS
         if status.started and not self._is_new(status):
             return True
-        return not self._facts.has_worker(self._uid, status.name, ProbeType.STARTUP)
+        return container.startupProbe is None
 
     def _is_new(self, status: ContainerStatus) -> bool:
         """Whether the status from before shows another instance."""
@@ -124,12 +117,12 @@ class _Scope:
         return bool(before) and before != status.containerID
 
     def _ready(self, status: ContainerStatus, container: Container) -> bool:
-        """Whether a running and started container is ready: a stored success decides; a stored
-        failure counts only while the probe has a worker (PROBE-042, PROBE-052)."""
+        """Whether a running and started container is ready: by its readiness probe, else because it
+        has none, or has had a kubelet before this one (PROBE-042, PROBE-052)."""
         result = self._facts.readiness_result(bare_container_id(status.containerID))
         if result is ProbeResult.SUCCESS:
             return True
-        ready = not self._facts.has_worker(self._uid, status.name, ProbeType.READINESS)
+        ready = container.readinessProbe is None
         running = status.state.running if status.state else None
         if running is None or not self._facts.predates_kubelet(running.startedAt):
             return ready

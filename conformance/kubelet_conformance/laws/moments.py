@@ -17,6 +17,7 @@ FILES: Final = ("file", "http")
 SOURCE: Final = "kubernetes.io/config.source"
 ENDED: Final = ("Succeeded", "Failed")
 OK: Final = 200
+STARTED_SINCE: Final = ", and a kubelet has started since"
 LOOKS: Final = ("ListPodSandbox", "ListContainers", "PodSandboxStatus", "ContainerStatus")
 """Calls that tell a kubelet what there is."""
 AROUND_S: Final = 2.0
@@ -238,3 +239,12 @@ def is_still(
         and runtime_is_well(history, begin_s, end_s, uid, counts=counts)
         and is_of_api(history, uid)
     )
+
+
+def since_a_start(seen: Seen, one_id: str, at_s: float) -> str:
+    """That a kubelet has started between the start of a container and this moment, to be put behind
+    a sentence; "": none has."""
+    one = seen.lives.containers.get(one_id)
+    begun_s = inf if one is None or one.started_s is None else one.started_s
+    starts_s = [each.at_s for each in seen.history.planned if each.kind == "start"]
+    return STARTED_SINCE if any(begun_s <= start_s <= at_s for start_s in starts_s) else ""

@@ -18,6 +18,7 @@ from kubelet_conformance.laws.moments import (
     listens_to_events,
     runtime_is_well,
     server_is_well,
+    since_a_start,
     spec_of,
     was_edited,
 )
@@ -27,7 +28,6 @@ UNDER_WAY_S: Final = 2.5
 """So long after a moment a probe may begin that was due before."""
 EVENTS_LATE_S: Final = 11.5
 """So long where the runtime's events are listened to (gate EventedPLEG)."""
-STARTED_S: Final = 20.0
 LATE_S: Final = 4.0
 """So much later than its period a probe may come."""
 NEAR_S: Final = 0.1
@@ -87,9 +87,7 @@ def startup_first(seen: Seen) -> Iterator[str]:
 
 @law_of_worlds("PROBE-052")
 def ready_when_probed(seen: Seen) -> Iterator[str]:
-    """A container of an API pod with a readiness probe is ready when that has passed in it, but for
-    some seconds after a kubelet has started: it does not count what it has not begun to probe."""
-    starts_s = [each.at_s for each in seen.history.planned if each.kind == "start"]
+    """A container of an API pod with a readiness probe is ready when that has passed in it."""
     passed: dict[str, float] = {}
     probed = set()
     for one, _, runs in _probed(seen):
@@ -104,11 +102,10 @@ def ready_when_probed(seen: Seen) -> Iterator[str]:
                 one_id = str(status.get("containerID") or "").rpartition("/")[2]
                 if not status.get("ready") or one_id not in probed:
                     continue
-                if any(0 <= shown.at_s - at_s < STARTED_S for at_s in starts_s):
-                    continue
                 if one_id not in passed or passed[one_id] > shown.at_s:
                     at = seen.history.since(shown.at_s)
-                    yield f"{shown.pod}/{status['name']} is ready at {at}, no probe has passed"
+                    text = f"{shown.pod}/{status['name']} is ready at {at}, no probe has passed"
+                    yield text + since_a_start(seen, one_id, shown.at_s)
 
 
 @law_of_worlds("PROBE-091.1")

@@ -19,6 +19,7 @@ from kubelet_conformance.laws.moments import (
     kubelet_runs,
     law_of_worlds,
     sidecars_of,
+    since_a_start,
     spec_of,
     was_edited,
 )
@@ -26,8 +27,6 @@ from kubelet_conformance.laws.moments import (
 KILLING: Final = ("startup", "liveness")
 KINDS: Final = ("initContainerStatuses", "containerStatuses")
 ENDED: Final = ("Succeeded", "Failed")
-STARTED_S: Final = 20.0
-"""So long after the start of a kubelet statuses may be as the one before left them."""
 
 
 class Probed(Struct, frozen=True):
@@ -177,18 +176,16 @@ def _starts_at(seen: Seen, one: str, at_s: float) -> bool:
 @law_of_worlds("LIFE-175.1", "PROBE-044")
 def started_when_probed(seen: Seen) -> Iterator[str]:
     """A container of an API pod with a startup probe has started when that has passed in this
-    instance, but for some seconds after a kubelet has started."""
+    instance."""
     history = seen.history
-    starts_s = [each.at_s for each in history.planned if each.kind == "start"]
     passed_s = _passed_s(seen)
     for shown in history.shown:
-        if any(0 <= shown.at_s - at_s < STARTED_S for at_s in starts_s):
-            continue
         for status in _each(shown.status):
             one = _bare(status.get("containerID"))
             if status.get("started") and passed_s.get(one, 0.0) > shown.at_s:
                 at = history.since(shown.at_s)
-                yield f"{shown.pod}/{status['name']} has started at {at}, no probe has passed"
+                text = f"{shown.pod}/{status['name']} has started at {at}, no probe has passed"
+                yield text + since_a_start(seen, one, shown.at_s)
 
 
 def _passed_s(seen: Seen) -> Mapping[str, float]:

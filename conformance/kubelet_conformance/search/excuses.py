@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from kubelet_conformance.harness.runs.offered import IN_PROCESS
+from kubelet_conformance.laws.moments import STARTED_SINCE
 from kubelet_conformance.search.circumstances import (
     Holds,
     a_list_failed,
@@ -87,7 +88,6 @@ EXCUSES: Final = (
             law,
             "a pod past its deadline is shown ready while it stops, although no probe has passed",
             has_deadline,
-            refkubelet=True,
         )
         for law in ("ready-when-probed", "started-when-probed")
     ),
@@ -98,9 +98,22 @@ EXCUSES: Final = (
             "a pod deleted before a kubelet starts is shown ready while it stops, although no "
             "probe has passed",
             deleted_before_a_start,
-            refkubelet=True,
         )
         for law in ("ready-when-probed", "started-when-probed")
+    ),
+    Excuse(
+        "142305",
+        "started-when-probed",
+        "a container that has not started yet counts as started for the next kubelet "
+        "(kubernetes#142305)",
+        says(STARTED_SINCE),
+    ),
+    Excuse(
+        "135795-c",
+        "ready-when-probed",
+        "a container that has just been started is shown ready by a kubelet that starts, until its "
+        "first probe",
+        says(STARTED_SINCE),
     ),
     *(
         Excuse(

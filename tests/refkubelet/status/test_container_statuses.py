@@ -22,11 +22,12 @@ from refkubelet.kuberuntime.decisions.restart_policy import starts_at_next_sync
 from refkubelet.model.objects import ContainerState as KnownState
 from refkubelet.model.objects import (
     ContainerStateTerminated,
+    Pod,
     PodCondition,
     PodStatus,
     to_dict,
 )
-from refkubelet.model.probe_results import ProbeResult, ProbeType
+from refkubelet.model.probe_results import ProbeResult
 from refkubelet.status.generate import ForcedFailure, StatusInputs, generate_pod_status
 
 
@@ -273,9 +274,8 @@ def test_host_network_pods_have_the_nodes_addresses_LIFE_176() -> None:
 class Facts:
     """Scripted probe facts for one container."""
 
-    def __init__(self, startup: Any, readiness: Any, workers: Any = (), old: bool = False) -> None:
+    def __init__(self, startup: Any, readiness: Any, old: bool = False) -> None:
         self.results = (startup, readiness)
-        self.workers = workers
         self.old = old
 
     def startup_result(self, container_id: str) -> ProbeResult | None:
@@ -284,44 +284,43 @@ class Facts:
     def readiness_result(self, container_id: str) -> ProbeResult | None:
         return self.results[1]  # type: ignore[no-any-return]
 
-    def has_worker(self, pod_uid: str, container_name: str, probe_type: ProbeType) -> bool:
-        return probe_type in self.workers
-
     def predates_kubelet(self, started_at: datetime | None) -> bool:
         return self.old
 
 
 S, F, U = ProbeResult.SUCCESS, ProbeResult.FAILURE, ProbeResult.UNKNOWN
-START, READ = ProbeType.STARTUP, ProbeType.READINESS
 PROBE: Any = {"exec": {"command": ["x"]}}
 PROBED = make_pod(container(readinessProbe=PROBE))
+STARTING = make_pod(container(readinessProbe=PROBE, startupProbe=PROBE))
 
 
 @pytest.mark.parametrize(
-    ("facts", "wanted"),
+    ("pod", "facts", "wanted"),
     [
-        (Facts(None, None), (True, True)),
-        (Facts(None, None, [START]), (False, False)),
-        (Facts(U, None), (False, False)),
-        (Facts(F, S), (False, False)),
-        (Facts(S, F, [READ]), (True, False)),
-        (Facts(S, F), (True, True)),  # a failure without a worker is old
-        (Facts(S, S), (True, True)),
-        (Facts(None, None, [READ]), (True, False)),
-        (Facts(None, S, [START, READ]), (False, False)),
+        (make_pod(), Facts(None, None), (True, True)),
+        (PROBED, Facts(None, None), (True, False)),
+        (STARTING, Facts(None, None), (False, False)),
+        (STARTING, Facts(U, None), (False, False)),
+        (STARTING, Facts(F, S), (False, False)),
+        (STARTING, Facts(S, F), (True, False)),
+        (PROBED, Facts(S, F), (True, False)),
+        (PROBED, Facts(S, S), (True, True)),
+        (STARTING, Facts(None, S), (False, False)),
     ],
 )
-def test_started_and_ready_PROBE_041_PROBE_042(facts: Facts, wanted: tuple[bool, bool]) -> None:
+def test_started_and_ready_PROBE_041_PROBE_042(
+    pod: Pod, facts: Facts, wanted: tuple[bool, bool]
+) -> None:
     """LIFE-175."""
-    found = only(generate(PROBED, running(), probes=facts))
+    found = only(generate(pod, running(), probes=facts))
     assert (found.started, found.ready) == wanted
 
 
 @pytest.mark.parametrize(("attempt", "wanted"), [(0, True), (1, False)])
 def test_started_is_kept_for_the_same_instance_PROBE_044(attempt: int, wanted: bool) -> None:
-    before = generate(PROBED, running(0))
-    facts = Facts(None, None, [START])
-    found = only(generate(PROBED, running(attempt), previous=before, probes=facts))
+    before = generate(STARTING, running(0), probes=Facts(S, S))
+    facts = Facts(None, None)
+    found = only(generate(STARTING, running(attempt), previous=before, probes=facts))
     assert found.started is wanted
 
 
@@ -330,8 +329,8 @@ def test_readiness_survives_a_kubelet_restart_PROBE_052(was_ready: bool) -> None
     """What counts is the condition of the object; the last status may say what it wants."""
     ready = PodCondition(type="Ready", status=str(was_ready))
     pod = msgspec.structs.replace(PROBED, status=PodStatus(conditions=[ready]))
-    before = generate(PROBED, running(), probes=Facts(None, F if was_ready else S, [READ]))
-    after = generate(pod, running(), previous=before, probes=Facts(None, None, [], old=True))
+    before = generate(PROBED, running(), probes=Facts(None, F if was_ready else S))
+    after = generate(pod, running(), previous=before, probes=Facts(None, None, old=True))
     assert only(after).ready is was_ready
 
 

@@ -27,7 +27,7 @@ from refkubelet.model.objects import PodStatus, decode_pod, to_dict
 from refkubelet.model.pod import (
     generation_of,
 )
-from refkubelet.model.probe_results import ProbeResult, ProbeType
+from refkubelet.model.probe_results import ProbeResult
 from refkubelet.status.generate import StatusInputs, generate_pod_status
 from refkubelet.status.normalize import normalize_status
 
@@ -112,9 +112,6 @@ class Recorded:
 
     def readiness_result(self, container_id: str) -> ProbeResult | None:
         return self._flag(container_id, "ready")
-
-    def has_worker(self, pod_uid: str, container_name: str, probe_type: ProbeType) -> bool:
-        return True
 
     def predates_kubelet(self, started_at: datetime | None) -> bool:
         return False

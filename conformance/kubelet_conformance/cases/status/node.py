@@ -34,6 +34,7 @@ BIG = cri.Image(id="sha256:626967", repo_tags=["localhost/big:1"], size=1 << 40)
     id="node-images",
     rules=["NODE-035.1", "NODE-035.2"],
     needs=[API, FAULTS, RESTART],
+    node_config={"nodeStatusMaxImages": -1},
 )
 async def the_node_tells_of_its_images(node: Node) -> None:
     """The Node lists the images with their sizes, the largest first, and of each at most five

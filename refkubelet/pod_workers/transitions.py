@@ -8,7 +8,6 @@ Rules: LIFE-031, LIFE-034, LIFE-036, LIFE-039. Upstream: pkg/kubelet/pod_workers
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from enum import Enum
 from typing import Final
 
@@ -108,29 +107,11 @@ TRANSITIONS: Final[dict[tuple[WorkState, WorkInput], Transition]] = {
 }
 
 
-Row = tuple[WorkState, WorkInput]
-MET: ContextVar[set[Row] | None] = ContextVar("MET", default=None)
-"""Where every row that is asked for is noted; None: nobody wants to know what was met."""
-
-
 def transition(state: WorkState, work_input: WorkInput) -> Transition:
-    """The row of a state and an input, which is noted in `MET`. Raises `IllegalTransition` if there
-    is none."""
-    met = MET.get()
-    if met is not None:
-        met.add((state, work_input))
+    """The row of a state and an input. Raises `IllegalTransition` if there is none."""
     try:
         return TRANSITIONS[state, work_input]
     except KeyError:
         raise IllegalTransition(
             f"a pod worker that is {state.value} cannot take the input {work_input.value!r}"
         ) from None
-
-
-def name_of(row: Row) -> str:
-    """How a row is named in tables: its state, and its input.
-
-    >>> name_of((WorkState.SYNCING, WorkInput.END))
-    'sync: end'
-    """
-    return f"{row[0].value}: {row[1].value}"

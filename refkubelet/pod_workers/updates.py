@@ -19,7 +19,8 @@ from refkubelet.pod_workers.sync_status import (
     SyncPodType,
     UpdatePodOptions,
 )
-from refkubelet.pod_workers.transitions import Action, WorkInput, WorkState, transition
+from refkubelet.pod_workers.taken import take
+from refkubelet.pod_workers.transitions import Action, WorkInput, WorkState
 
 MINIMUM_GRACE_S: Final = 1
 
@@ -76,7 +77,7 @@ def apply_update(record: PodSyncStatus, options: UpdatePodOptions, first_time: b
     options = with_real_pod(record, options)
     before = record.state
     work_input = input_of(record, options, first_time=first_time, from_runtime=from_runtime)
-    row = transition(before, work_input)
+    row = take(before, work_input)
     if row.action is Action.RESTART_LATER:
         record.restart_requested = True
     if row.action is not Action.RUN:

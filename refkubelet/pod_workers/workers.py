@@ -40,7 +40,8 @@ from refkubelet.pod_workers.sync_status import (
     SyncPodType,
     UpdatePodOptions,
 )
-from refkubelet.pod_workers.transitions import Action, WorkInput, WorkState, transition
+from refkubelet.pod_workers.taken import take
+from refkubelet.pod_workers.transitions import Action, WorkInput, WorkState
 from refkubelet.pod_workers.updates import (
     apply_update,
     grace_of,
@@ -157,7 +158,7 @@ class PodWorkers(WorkerQuestions):
         return True
 
     def _end_orphan(self, record: PodSyncStatus) -> None:
-        row = transition(record.state, WorkInput.ORPHANED)
+        row = take(record.state, WorkInput.ORPHANED)
         if record.state is WorkState.SYNCING:
             pod = record.active.pod if record.active is not None else None
             record.grace_s = grace_of(record, pod, None)
@@ -274,7 +275,7 @@ class PodWorkers(WorkerQuestions):
 
     def _settle(self, record: PodSyncStatus, done: WorkInput) -> StepOutcome:
         """Take the state change that follows from the end of a step."""
-        row = transition(record.state, done)
+        row = take(record.state, done)
         if row.action in (Action.STOP, Action.ERASE):
             self._finish(record, done)
             return StepOutcome()
@@ -289,7 +290,7 @@ class PodWorkers(WorkerQuestions):
         return StepOutcome()
 
     def _finish(self, record: PodSyncStatus, done: WorkInput) -> None:
-        row = transition(record.state, done)
+        row = take(record.state, done)
         record.state = row.to
         self._release(record)
         self.work_queue.forget(record.uid)

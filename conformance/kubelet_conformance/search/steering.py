@@ -19,7 +19,8 @@ from kubelet_conformance.search.drawing.faults import CALLS, CHANGING, HALVES
 from kubelet_conformance.search.drawing.kinds import OF_STEPS
 from kubelet_conformance.search.records import Met, SearchError, read_lines
 from kubelet_conformance.search.sources import with_weights
-from refkubelet.pod_workers.transitions import TRANSITIONS, name_of
+from refkubelet.pod_workers.taken import name_of
+from refkubelet.pod_workers.transitions import TRANSITIONS
 
 RARE: Final = 5
 """So many transitions are told with the number of their worlds."""

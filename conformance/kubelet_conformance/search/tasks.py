@@ -20,7 +20,7 @@ from kubelet_conformance.search.records import Excused, Met
 from kubelet_conformance.search.shrinking import shrink
 from kubelet_conformance.search.sources import world_of
 from kubeobjects.structs import replace
-from refkubelet.pod_workers.transitions import MET, Row, name_of
+from refkubelet.pod_workers.taken import TAKEN, Row, name_of
 
 
 class Asks(Struct, frozen=True):
@@ -80,7 +80,7 @@ def meet(seed: int, size: str, choice: Choice, asks: Asks = ALL) -> Met:
     struck: set[str] = set()
     rows: set[Row] = set()
     began_s = _cpu_s()
-    noting, of_workers = NOTED.set(struck), MET.set(rows)
+    noting, of_workers = NOTED.set(struck), TAKEN.set(rows)
     try:
         world = world_of(seed, size)
         for noted in (struck, rows):
@@ -90,7 +90,7 @@ def meet(seed: int, size: str, choice: Choice, asks: Asks = ALL) -> Met:
         return Met(seed=seed, kinds=(), verdict="error", error=traceback.format_exc())
     finally:
         NOTED.reset(noting)
-        MET.reset(of_workers)
+        TAKEN.reset(of_workers)
     broken, excused = [], []
     for breach in verdict.breaches:
         excuse = excuse_of(world, breach, kubelet=choice.kubelet)

@@ -20,7 +20,8 @@ from kubelet_conformance.search.records import Head, Met, line_of, read_lines
 from kubelet_conformance.search.sources import weights_in, with_weights, world_of
 from kubelet_conformance.search.tasks import meet
 from kubelet_conformance.search.whole.whole_world import whole_world
-from refkubelet.pod_workers.transitions import TRANSITIONS, name_of
+from refkubelet.pod_workers.taken import name_of
+from refkubelet.pod_workers.transitions import TRANSITIONS
 
 
 def call(method: str, began_s: float, ended_s: float | None, **more: Any) -> Any:

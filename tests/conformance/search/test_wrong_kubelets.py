@@ -34,7 +34,7 @@ def one_more(pod: Any, others: Any, *rest: Any) -> Any:
         (PodWorkers, "_requeue", lambda *_: None, 23, "wanted-pods-go-on"),
         # a phase is as it is computed, also after the end
         (generate, "settled_phase", lambda computed, *_: computed, 23, "phases-go-on"),
-        (generate, "settled_phase", lambda computed, *_: computed, 168, "nothing-after-its-end"),
+        (generate, "settled_phase", lambda computed, *_: computed, 300, "nothing-after-its-end"),
         # a node has room for one pod more than it has
         (predicates, "shortages", one_more, 60, "no-more-than-fits"),
         # a pod that has ended is not told so

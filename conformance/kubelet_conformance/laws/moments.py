@@ -248,3 +248,18 @@ def since_a_start(seen: Seen, one_id: str, at_s: float) -> str:
     begun_s = inf if one is None or one.started_s is None else one.started_s
     starts_s = [each.at_s for each in seen.history.planned if each.kind == "start"]
     return STARTED_SINCE if any(begun_s <= start_s <= at_s for start_s in starts_s) else ""
+
+
+def is_look(call: Any) -> bool:
+    """Whether a call tells the kubelet what there is."""
+    return call.method in LOOKS
+
+
+def under_way(seen: Seen, uid: str, at_s: float) -> str:
+    """Which call a sync of the pod waits for then, to be put behind a sentence; "": none."""
+    for call in seen.history.calls:
+        of_pod = call.uid == uid or call.method == "PullImage"
+        over_s = inf if call.ended_s is None else call.ended_s
+        if of_pod and not is_look(call) and call.started_s <= at_s < over_s:
+            return f", while {call.method} of its pod is under way"
+    return ""

@@ -10,15 +10,16 @@ from typing import Any, Final
 from kubelet_conformance.laws.law import Seen
 from kubelet_conformance.laws.lives import Container
 from kubelet_conformance.laws.moments import (
-    LOOKS,
     command_of,
     containers_of,
+    is_look,
     is_still,
     kubelet_runs,
     law_of_worlds,
     listens_to_events,
     policy_of,
     spec_of,
+    under_way,
 )
 
 NOTICED_S: Final = 60.0
@@ -101,9 +102,9 @@ def ends_shown(seen: Seen) -> Iterator[str]:
                 since_s = _stopped_s(seen, one.uid, max(ended.over_s or 0.0, one.at_s))
                 until_s = since_s + SHOWN_S
                 if after.at_s > until_s and is_still(
-                    seen, one.uid, since_s, until_s, counts=_is_look
+                    seen, one.uid, since_s, until_s, counts=is_look
                 ):
-                    at, why = history.since(until_s), _under_way(seen, one.uid, until_s)
+                    at, why = history.since(until_s), under_way(seen, one.uid, until_s)
                     if why and _is_for_good(seen, ended):
                         continue
                     yield f"{one.pod}/{status['name']} is still shown to run at {at}{why}"
@@ -113,16 +114,6 @@ def _is_for_good(seen: Seen, ended: Container) -> bool:
     """Whether a container that has ended so is not started again."""
     policy = policy_of(spec_of(seen.history, ended.uid), ended.name)
     return policy == "Never" or (policy == "OnFailure" and ended.exit_code == 0)
-
-
-def _under_way(seen: Seen, uid: str, at_s: float) -> str:
-    """Which call a sync of the pod waits for then, to be put behind a sentence; "": none."""
-    for call in seen.history.calls:
-        of_pod = call.uid == uid or call.method == "PullImage"
-        over_s = inf if call.ended_s is None else call.ended_s
-        if of_pod and not _is_look(call) and call.started_s <= at_s < over_s:
-            return f", while {call.method} of its pod is under way"
-    return ""
 
 
 def _stopped_s(seen: Seen, uid: str, at_s: float) -> float:
@@ -135,8 +126,3 @@ def _stopped_s(seen: Seen, uid: str, at_s: float) -> float:
         if stops and call.uid == uid and call.started_s <= at_s + SHOWN_S:
             at_s = max(at_s, inf if call.ended_s is None else call.ended_s)
     return at_s
-
-
-def _is_look(call: Any) -> bool:
-    """Whether a call tells the kubelet what there is."""
-    return call.method in LOOKS

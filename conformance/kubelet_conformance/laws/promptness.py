@@ -21,6 +21,7 @@ from kubelet_conformance.laws.moments import (
     shown_over_s,
     sidecars_of,
     spec_of,
+    under_way,
 )
 
 STOPPED_S: Final = 6.0
@@ -131,8 +132,8 @@ def nothing_begun_at_the_end(seen: Seen) -> Iterator[str]:
         late = call.started_s - begin_s > BEGUN_S
         well = server_is_well(history, begin_s, call.started_s)
         if late and well and runtime_is_well(history, begin_s, call.started_s, call.uid):
-            at = history.since(call.started_s)
-            yield f"{call.method} {call.pod}/{call.container} at {at}: it was deleted"
+            at, waits = history.since(call.started_s), under_way(seen, call.uid, begin_s)
+            yield f"{call.method} {call.pod}/{call.container} at {at}: it was deleted{waits}"
 
 
 @law_of_worlds("PLEG-202.1", "PLEG-202.4")

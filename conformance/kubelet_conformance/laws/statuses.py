@@ -38,12 +38,13 @@ def is_static(seen: Seen, uid: str) -> bool:
 @law("STAT-029.1")
 def phases_go_on(seen: Seen) -> Iterator[str]:
     """A pod that is over stays so. (Failed may become Succeeded in `/pods` while a pod that was
-    evicted ends. A kubelet that starts asks anew whether a static pod is taken.)"""
+    evicted ends. A kubelet that starts does not know why a static pod was refused or ended.)"""
     starts_s = [each.at_s for each in seen.history.planned if each.kind == "start"]
     for before, after in _of_one_life(seen):
         old, new = before.status.get("phase"), after.status.get("phase")
-        was_refused = not before.status.get("containerStatuses") and is_static(seen, before.uid)
-        if was_refused and any(before.at_s <= at_s <= after.at_s for at_s in starts_s):
+        had_a_reason = before.status.get("reason") or not before.status.get("containerStatuses")
+        forgotten = had_a_reason and is_static(seen, before.uid)
+        if forgotten and any(before.at_s <= at_s <= after.at_s for at_s in starts_s):
             continue
         if old in ENDED and new not in ENDED:
             yield f"{_at(seen, after)}: {old} becomes {new}"

@@ -3,12 +3,13 @@
 Compared is what is wanted in the end: which pods there are, their phases and conditions, what their
 containers have come to, what runs; and, where all pods are as they will stay, where the volumes of
 storage drivers are. What depends on the moment of a call is not: how often something
-was restarted, IDs, times, texts. Four things sort it out:
+was restarted, IDs, times, texts. This sorts it out:
 
 - a container that has changed within STEADY_S is one that ends again and again (the longest
   back-off lasts 300 s, the longest run 30 s); it is compared as that, not by what it does just now;
 - a step that could be done on one kubelet and not on the other (the container to end did not run
   yet) makes two worlds of one: the pod that it is about is not compared;
+- of a pod that was refused it is a matter of the moment whether its containers had run before;
 - which pods a node refuses that has too few places is a matter of the order in which they come:
   where both kubelets have refused some, and not the same ones, nothing is compared;
 - a kubelet program has started, and registered its node, when a world begins, and so has refkubelet
@@ -142,6 +143,8 @@ def _of_pod(pod: PodEnd) -> Iterator[tuple[str, str]]:
     yield "its phase", pod.phase
     yield "its reason", pod.reason or "none"
     yield "its deletion", "under way" if pod.deleted else "not asked for"
+    if pod.reason.startswith(REFUSED):
+        return
     for name, one in pod.containers.items():
         yield f"container {name}", _word(one, over=pod.phase in OVER)
     if _is_still(pod):

@@ -12,6 +12,8 @@ from kubelet_conformance.search.playing import Breach
 
 CHANGES: Final = ("edit", "rename_file", "write_file", "apply", "remove_file", "remove")
 """Steps that change manifests."""
+WAITS: Final = "of its pod is under way"
+"""How a breach says that a sync of the pod waits for a call."""
 _NAMES: Final = re.compile(r"[\w.-]+")
 Holds = Callable[[World, Breach], bool]
 """Whether this breach in this world is one that is known."""
@@ -48,6 +50,12 @@ def pulls(world: World, breach: Breach) -> bool:
     edits = [step["edit"] for step in world.document["steps"] if "edit" in step]
     edited = any(PULLED in str(edit) for edit in edits if edit.get("pod") == key)
     return edited or any(one.get("image") == PULLED for one in _containers(world, breach))
+
+
+def goes_on(world: World, breach: Breach) -> bool:
+    """Whether what is started of a deleted pod is what its sync had waited for when it was deleted:
+    an image, or the end of a call."""
+    return WAITS in breach.what or pulls(world, breach)
 
 
 def reboots_with_init_containers(world: World, breach: Breach) -> bool:

@@ -11,12 +11,14 @@ from msgspec import Struct
 from kubelet_conformance.harness.runs.offered import IN_PROCESS
 from kubelet_conformance.laws.moments import STARTED_SINCE
 from kubelet_conformance.search.circumstances import (
+    WAITS,
     Holds,
     a_list_failed,
     came_back,
     changed_before_a_start,
     deleted_before_a_start,
     edited_and_shut_down,
+    goes_on,
     has_a_crashing_sidecar,
     has_deadline,
     has_hooks,
@@ -26,7 +28,6 @@ from kubelet_conformance.search.circumstances import (
     is_evented,
     lost_its_sandbox,
     lost_state,
-    pulls,
     reboots_with_init_containers,
     says,
 )
@@ -149,8 +150,8 @@ EXCUSES: Final = (
     Excuse(
         "125050",
         "nothing-begun-at-the-end",
-        "a pod that was deleted while its image was pulled is started",
-        pulls,
+        "a pod that was deleted while a step of its sync waited, such as for an image, is started",
+        goes_on,
     ),
     *(
         Excuse("136962", law, "a copy beside a manifest is read, too", in_worlds_of("copies kept"))
@@ -187,7 +188,7 @@ EXCUSES: Final = (
         "91667",
         "ends-shown",
         "the end of a container is not shown while a sync of its pod is under way",
-        says("of its pod is under way"),
+        says(WAITS),
     ),
     Excuse(
         "evented-list-fails",

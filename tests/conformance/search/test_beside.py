@@ -127,6 +127,15 @@ def test_pods_that_both_have_refused_are_compared() -> None:
     assert told((end(refused), end(refused, sandboxes={"a": 2}))) != []
 
 
+def test_of_pods_that_were_refused_only_that_is_compared() -> None:
+    refused = replace(POD, phase="Failed", reason="UnexpectedAdmissionError")
+    assert told((end(refused), end(replace(refused, containers={}, conditions={})))) == []
+    other = replace(refused, reason="OutOfcpu", containers={})
+    assert told((end(refused), end(other))) == []  # both have refused pods, and not the same ones
+    evicted = replace(refused, reason="Evicted")
+    assert told((end(evicted), end(replace(evicted, containers={})))) != []
+
+
 def test_a_step_that_one_has_left_out_is_about_its_pod_alone() -> None:
     assert told((end(), end(replace(POD, phase="Failed"), left_out=(2,)))) != []
 

@@ -38,6 +38,9 @@ def excused(law: str, what: str, *steps: Any, **world: Any) -> str | None:
         ("116032, 127339", "stopped-in-time", "p/main is not stopped", HOOK, []),
         ("125050", "nothing-begun-at-the-end", "StartContainer p/main at 9 s", PULLS, []),
         ("125050", "nothing-begun-at-the-end", "StartContainer p/main at 9 s", PLAIN, [EDITED]),
+        ("125050", "nothing-begun-at-the-end",
+         "StartContainer p/main: it was deleted, while StopContainer of its pod is under way",
+         PLAIN, []),
         ("140309", "init-in-order", "p-node/main is made", {"initContainers": INIT},
          [{"reboot": True}]),
         ("141155", "startup-first", "p/main meets its livenessProbe", PROBED, []),
@@ -56,6 +59,8 @@ def test_an_excuse_holds_for_its_pods_alone(
     name: str, law: str, what: str, spec: Any, steps: list[Any]
 ) -> None:
     assert excused(law, what, *steps, spec=spec) == name
+    if "under way" in what:
+        return  # whatever its pod has
     other = what.replace("p/", "q/").replace("p-node", "q-node").replace("pod p", "pod q")
     assert excused(law, other, *steps, spec=spec) is None
 

@@ -98,7 +98,13 @@ def _beginnings(seen: Seen, shown: Shown) -> Iterator[float]:
         for one in seen.lives.containers.values()
         if one.pod == shown.pod and one.asked_s < shown.at_s and one.start_asked_s is not None
     ]
-    free_s = max((inf if one.over_s is None else one.over_s for one in earlier), default=0.0)
+    boxes = [
+        box
+        for box in seen.lives.sandboxes.values()
+        if box.pod == shown.pod and box.asked_s < shown.at_s - BEFORE_S
+    ]
+    over_s = [one.over_s for one in earlier] + [box.over_s for box in boxes]
+    free_s = max((inf if end_s is None else end_s for end_s in over_s), default=0.0)
     for at_s in (shown.at_s, *moments):
         yield max(at_s + 0.1, free_s)
 

@@ -93,10 +93,10 @@ def nothing_in_what_is_over(seen: Seen) -> Iterator[str]:
 
 
 def _step_waits(seen: Seen, one: Container, at_s: float) -> bool:
-    """Whether a call of its pod is under way then, for which its step waits."""
+    """Whether a call of its pod is under way then, for which its step waits, or one of no pod that
+    somebody holds up, such as a list: nothing new is known before."""
     return any(
-        call.uid == one.uid
-        and call.method != "ExecSync"
+        ((call.uid == one.uid and call.method != "ExecSync") or (call.disturbed and not call.uid))
         and call.started_s <= at_s
         and (call.ended_s is None or call.ended_s >= at_s - 1.0)
         for call in seen.history.calls

@@ -11,6 +11,7 @@ from kubecri.v1 import api_pb2 as cri
 
 from kubelet_conformance.laws.history import There
 from kubelet_conformance.laws.law import Seen, law
+from kubelet_conformance.laws.moments import under_way
 from simclock.clock import format_rfc3339
 
 NAME: Final = "io.kubernetes.container.name"
@@ -139,7 +140,7 @@ def nothing_else_runs(seen: Seen) -> Iterator[str]:
 @law("LIFE-170.3", "STAT-020.1")
 def told_as_it_is(seen: Seen) -> Iterator[str]:
     """The status of each container is that of its newest instance in the runtime, unless that has
-    changed just now."""
+    changed just now; one that was started is shown when the sync that did it is over."""
     there = seen.history.there
     if there is None:
         return
@@ -157,6 +158,8 @@ def told_as_it_is(seen: Seen) -> Iterator[str]:
                 continue
             runs = real is not None and real.state == cri.CONTAINER_RUNNING
             running = "running" in (status.get("state") or {})
+            if runs and under_way(seen, pod["metadata"]["uid"], history.end_s):
+                continue
             if runs != running:
                 yield f"{name}/{status['name']} is shown as {_word(status)}, {_real(real)}"
             elif real is not None and runs and not status["containerID"].endswith(real.id):

@@ -34,6 +34,7 @@ def ends_noticed(seen: Seen) -> Iterator[str]:
     history = seen.history
     disturbed = [each.at_s for each in history.planned if each.kind != "user"]
     disturbed += [c.ended_s for c in history.calls if c.disturbed and c.ended_s is not None]
+    disturbed += [one.ended_s for one in history.requests if not one.status or one.status >= 500]
     for one, noticed_s in _noticed(seen):
         ended_s = history.start_s + (one.finished_ns - history.start_ns) / 1e9
         before = [at_s for at_s in disturbed if at_s <= noticed_s]
@@ -120,7 +121,7 @@ def _stopped_s(seen: Seen, uid: str, at_s: float) -> float:
     """That moment, or when the containers of the pod that are being stopped then have ended."""
     hooks = {command_of(each, "preStop") for each in containers_of(spec_of(seen.history, uid))}
     for call in seen.history.calls:
-        stops = call.method == "StopContainer"
+        stops = call.method in ("StopContainer", "StopPodSandbox")
         if call.method == "ExecSync":
             stops = tuple(call.request.cmd) in hooks
         if stops and call.uid == uid and call.started_s <= at_s + SHOWN_S:

@@ -12,6 +12,7 @@ from kubelet_conformance.laws.moments import (
     deletions,
     is_of_api,
     law_of_worlds,
+    plain_init_of,
     policy_of,
     shown_over_s,
     spec_of,
@@ -79,7 +80,8 @@ def _is_elsewhere(seen: Seen, before: Mapping[str, Any], after: Mapping[str, Any
 @law_of_worlds("LIFE-114", "LIFE-120.2")
 def done_stays_done(seen: Seen) -> Iterator[str]:
     """A container that was shown to have ended, and is not to run again, is not made again in its
-    sandbox, also when it is gone from the runtime."""
+    sandbox, also when it is gone from the runtime; but init containers run again when somebody has
+    taken records of the pod away: nothing may tell that they have."""
     history = seen.history
     done: dict[tuple[str, str], float] = {}
     stopped = {one.id for one in seen.lives.containers.values() if one.stops}
@@ -93,7 +95,10 @@ def done_stays_done(seen: Seen) -> Iterator[str]:
                 if _is_done(spec, status) and one_id not in stopped:
                     done.setdefault((shown.uid, status["name"]), shown.at_s)
     boxes: dict[str, float] = {}
+    outside = history.did("outside")
     for call in history.calls:
+        if outside and call.container in plain_init_of(spec_of(history, call.uid)):
+            continue
         if call.method == "RunPodSandbox":
             boxes[call.uid] = call.started_s
         elif call.method == "CreateContainer":

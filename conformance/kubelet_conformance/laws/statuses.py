@@ -288,10 +288,10 @@ def _of_one_life(seen: Seen) -> Iterator[tuple[Shown, Shown]]:
 
 def _remembered(seen: Seen) -> Iterator[tuple[Shown, Shown]]:
     """The same, without those between which a kubelet was started that may not know the one
-    before, or the mirror of a static pod was made again: a status that meets another mirror than
-    its own is forgotten."""
+    before, or the mirror of a static pod was made again, or is about to be: a status that meets
+    another mirror than its own is forgotten."""
     starts = [each.at_s for each in seen.history.planned if each.kind == "start"]
-    mirrors = [(one.started_s, _made_pod(one)) for one in seen.history.requests if _made_pod(one)]
+    mirrors = [(one.started_s, _replaced(one)) for one in seen.history.requests if _replaced(one)]
     for before, after in _of_one_life(seen):
         if is_static(seen, after.uid) and any(
             name == after.pod and before.at_s - MIRROR_S <= at <= after.at_s for at, name in mirrors
@@ -306,6 +306,14 @@ def _made_pod(request: Any) -> str:
     if request.method != "POST" or not request.path.endswith("/pods") or request.status >= 300:
         return ""
     return str(request.body["metadata"]["name"])
+
+
+def _replaced(request: Any) -> str:
+    """The name of the pod that a request has made, or wants to delete to make it again;
+    "": it has done neither."""
+    if request.method == "DELETE" and "/pods/" in request.path:
+        return str(request.path.rpartition("/")[2])
+    return _made_pod(request)
 
 
 def _may_have_flipped(seen: Seen, kind: str, before: Shown, after: Shown) -> bool:

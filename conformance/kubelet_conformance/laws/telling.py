@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import Any, Final
 
-from kubelet_conformance.laws.history import REBOOT, Shown
+from kubelet_conformance.laws.history import REBOOT, History, Shown
 from kubelet_conformance.laws.law import Seen
 from kubelet_conformance.laws.moments import (
     AROUND_S,
@@ -138,7 +138,7 @@ def refused_when_full(seen: Seen) -> Iterator[str]:
             sum(
                 _cpus(history.pods[uid])
                 for uid in first
-                if uid in history.pods and over.get(uid, at_s) >= at_s - TOLD_S
+                if uid in history.pods and _counts_still(history, uid, over.get(uid, at_s), at_s)
                 if uid == shown.uid or uid in counts or min(refused.get(uid, [inf])) > at_s
             )
             for at_s in refused[shown.uid]
@@ -147,6 +147,14 @@ def refused_when_full(seen: Seen) -> Iterator[str]:
         if wanted <= have:
             at = history.since(shown.at_s)
             yield f"{shown.pod} is refused at {at}: all want {wanted:g} CPUs, of {have:g}"
+
+
+def _counts_still(history: History, uid: str, over_s: float, at_s: float) -> bool:
+    """Whether a pod that was over then counts at this moment: a kubelet that starts does not know
+    it of a static pod."""
+    starts_s = [each.at_s for each in history.planned if each.kind == "start"]
+    forgotten = not is_of_api(history, uid) and any(over_s <= s <= at_s for s in starts_s)
+    return forgotten or over_s >= at_s - TOLD_S
 
 
 def _refused_s(seen: Seen) -> Mapping[str, Sequence[float]]:

@@ -103,12 +103,22 @@ def has_deadline(world: World, breach: Breach) -> bool:
     return "activeDeadlineSeconds" in (pod_of(world, breach).get("spec") or {})
 
 
+def ends_for_good(world: World, breach: Breach) -> bool:
+    """Whether a static pod has no status but that it is Pending, and its containers are not always
+    started again."""
+    pod = pod_of(world, breach)
+    made = [step.get("apply") for step in world.document["steps"]]
+    policy = (pod.get("spec") or {}).get("restartPolicy") or "Always"
+    is_pending = "no status" in breach.what or "its pod Pending" in breach.what
+    return is_pending and pod.get("key") in made and policy != "Always"
+
+
 def lost_its_sandbox(world: World, breach: Breach) -> bool:
     """Whether a pod that is never restarted waits for containers to be started, and has lost its
     sandbox, or the records of its containers."""
     spec = pod_of(world, breach).get("spec") or {}
     lost = "its sandbox was lost" in breach.what or is_dropped(world, breach)
-    waits = "waits for init" in breach.what or "does not run: ContainerCreating" in breach.what
+    waits = "waits for init" in breach.what or "does not run: C" in breach.what
     return lost and waits and spec.get("restartPolicy") == "Never"
 
 

@@ -18,6 +18,7 @@ from kubelet_conformance.search.circumstances import (
     changed_before_a_start,
     deleted_before_a_start,
     edited_and_shut_down,
+    ends_for_good,
     goes_on,
     has_a_crashing_sidecar,
     has_deadline,
@@ -126,6 +127,17 @@ EXCUSES: Final = (
             refkubelet=True,
         )
         for law in ("wanted-pods-go-on", "running-is-initialized")
+    ),
+    *(
+        Excuse(
+            "STAT-008",
+            law,
+            "a static pod that runs again although its mirror shows that its containers have ended "
+            "for good is shown as its mirror shows it (case ended-in-the-mirror)",
+            ends_for_good,
+            refkubelet=True,
+        )
+        for law in ("wanted-pods-go-on", "mirrors-agree")
     ),
     Excuse(
         "118321",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from typing import Any, Final
 
 from msgspec import UNSET
 
 from fakecri.csi import CsiFault as Rule
 from fakecri.csi import FakeCsiDriver
 from fakecri.deviceplugin.registered import csi_plugin
+from fakekubeapi.errors import ApiUnreachable
 from kubelet_conformance.harness import limits
 from kubelet_conformance.scenarios.look.view import View
 from kubelet_conformance.scenarios.play.programming import Programmer
@@ -21,6 +23,7 @@ from kubelet_conformance.scenarios.shape.csi import (
     volume_name,
 )
 
+TRIES_EACH_S: Final = 1.0
 STAGE = "STAGE_UNSTAGE_VOLUME"
 SPEC = {"attachRequired": False, "volumeLifecycleModes": ["Persistent", "Ephemeral"]}
 """Of a CSIDriver object, where the scenario says nothing else."""
@@ -38,6 +41,7 @@ class CsiSteps:
         """Key of a volume -> what the Node's status calls it."""
         self._attachments: set[str] = set()
         """Keys of the volumes that have a VolumeAttachment."""
+        self._telling: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
         """Make the drivers and the volumes that are there from the beginning."""
@@ -120,21 +124,35 @@ class CsiSteps:
             self._attachments.add(step.volume)
             await storage.create_attachment(*of_volume, volume=volume_name(step.volume), **status)
         self._attached[step.volume] = storage.unique_name(*of_volume)
-        await self._tell()
+        await self._tell_when_there()
 
     async def detach(self, key: str) -> None:
         volume = self._view.scenario.csi_volumes[key]
         self._attached.pop(key, None)
-        await self._tell()
+        await self._tell_when_there()
         if key in self._attachments:
             self._attachments.discard(key)
             await self._node.storage.delete_attachment(volume.driver, volume.handle_of(key))
 
+    async def _tell_when_there(self) -> None:
+        """Say in the status of the Node, as soon as it is there, what is attached. (In a world a
+        kubelet that makes it may start much later: nobody waits for it.)"""
+        if self._view.scenario.calm is UNSET:
+            await self._node.run_until(
+                self._node.api.node_object, within_s=limits.START_S, what="the Node is there"
+            )
+            await self._tell()
+        elif self._telling is None or self._telling.done():
+            self._telling = asyncio.create_task(self._tell_later())
+
+    async def _tell_later(self) -> None:
+        while True:
+            try:
+                return await self._tell()
+            except (RuntimeError, ApiUnreachable):  # there is no Node, or no server
+                await asyncio.sleep(TRIES_EACH_S)
+
     async def _tell(self) -> None:
-        """Say in the status of the Node, as soon as it is there, what is attached."""
-        await self._node.run_until(
-            self._node.api.node_object, within_s=limits.START_S, what="the Node is there"
-        )
         await self._node.storage.tell_attached(*self._attached.values())
 
     # --- the end ------------------------------------------------------------------------------
@@ -147,7 +165,10 @@ class CsiSteps:
                 await self._start(driver)
 
     async def leave(self) -> None:
-        """No call is held up any more."""
+        """No call is held up any more, and nobody waits for a Node."""
+        if self._telling is not None:
+            self._telling.cancel()
+            await asyncio.gather(self._telling, return_exceptions=True)
         for driver in self._view.csi_drivers.values():
             driver.faults.end_all()
 

@@ -23,9 +23,15 @@ KEPT = {
     1276: "begun-in-time: a pod is deleted before the kubelet has seen it",
     1432: "nothing-in-what-is-over: the sync waited for a hook after a start",
     1670: "phases-go-on: a kubelet that starts asks anew whether a static pod is taken",
+    2031: "begun-in-time: the step of its last life waits in the queue for images",
+    2205: "refused-when-full: a kubelet that starts does not know that a static pod was over",
     2218: "ends-shown: another container of the pod is being stopped",
     2322: "nothing-in-what-is-over: a step waits for a call that hangs",
     2479: "ends-shown: a hook of another container holds up the end of the pod",
+    2841: "told-as-it-is: a hook after a start holds up what is shown",
+    3035: "ends-shown: the sandbox of the pod takes long to stop",
+    3206: "done-stays-done: records were taken away, and init containers run again",
+    3873: "ends-noticed: with events nothing is shown while the server refuses it",
 }
 """Seed by which the world was drawn -> which law was wrong, and why."""
 

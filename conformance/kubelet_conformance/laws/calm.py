@@ -84,7 +84,7 @@ def _is_to_run(seen: Seen, pod: Mapping[str, Any], ended: Mapping[str, Any]) -> 
 
 def _not_through(seen: Seen, name: str, pod: Mapping[str, Any]) -> Iterator[str]:
     """Init containers that should have run by now, sidecars that should run, and containers of
-    which a startup probe should have decided."""
+    which a startup probe should have decided, unless a hook still holds up what it has."""
     shown = {one["name"]: one for one in _statuses(pod)}
     for one in pod["spec"].get("initContainers") or ():
         status = shown.get(one["name"]) or {}
@@ -96,6 +96,8 @@ def _not_through(seen: Seen, name: str, pod: Mapping[str, Any]) -> Iterator[str]
         done = status.get("started") if side else "terminated" in state
         if not done:
             break
+    if under_way(seen, pod["metadata"]["uid"], seen.history.end_s):
+        return
     for status in shown.values():
         begun = ((status.get("state") or {}).get("running") or {}).get("startedAt")
         decided = status.get("started") is not False

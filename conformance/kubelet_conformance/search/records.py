@@ -59,6 +59,9 @@ class Met(Struct, frozen=True, kw_only=True, tag="world", tag_field="kind"):
     struck: tuple[str, ...] = ()
     """What its calls have met: `failing StartContainer`; and which were under way when a kubelet
     was killed (`killed in StartContainer`) or stopped."""
+    trace: str = ""
+    """A digest of its calls and their moments: in virtual time equal for equal code, wherever it is
+    played."""
     transitions: tuple[str, ...] = ()
     """Those of pod workers that were met, by refkubelet in this process: `sync: end`."""
     verdict: Literal["holds", "excused", "broken", "error"]

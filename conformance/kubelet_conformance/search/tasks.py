@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from kubelet_conformance.harness.runs.choice import Choice, EnvironmentProblem
 from kubelet_conformance.harness.runs.warped import require_warped_kubelet
-from kubelet_conformance.scenarios.play.struck import NOTED
+from kubelet_conformance.scenarios.play.struck import NOTED, Noted
 from kubelet_conformance.search.beside import AS_BESIDE
 from kubelet_conformance.search.drawing.world import World
 from kubelet_conformance.search.excuses import excuse_of
@@ -77,14 +77,12 @@ def _in_a_line(text: str) -> str:
 def meet(seed: int, size: str, choice: Choice, asks: Asks = ALL) -> Met:
     """Draw the world of that seed, play it, and say what came of it. Raises nothing: what goes
     wrong is the `error` of the line."""
-    struck: set[str] = set()
-    rows: set[Row] = set()
+    noted, rows = Noted(), set[Row]()
     began_s = _cpu_s()
-    noting, of_workers = NOTED.set(struck), TAKEN.set(rows)
+    noting, of_workers = NOTED.set(noted), TAKEN.set(rows)
     try:
         world = world_of(seed, size)
-        for noted in (struck, rows):
-            noted.clear()  # of a world that was played to know its calls
+        rows.clear()  # of a world that was played to know its calls
         verdict = _played(world, choice, asks)
     except Exception:
         return Met(seed=seed, kinds=(), verdict="error", error=traceback.format_exc())
@@ -102,7 +100,8 @@ def meet(seed: int, size: str, choice: Choice, asks: Asks = ALL) -> Met:
     return Met(
         seed=seed,
         kinds=world.kinds,
-        struck=tuple(sorted(struck)),
+        struck=tuple(sorted(noted.struck)),
+        trace=noted.trace,
         transitions=tuple(sorted(map(name_of, rows))) if choice.virtual else (),
         verdict=word,  # type: ignore[arg-type]  # one of them
         breaches=tuple(broken),

@@ -1,24 +1,35 @@
 """What a world has met: which faults struck calls of which methods, and which calls were under way
 when a kubelet was killed or stopped.
 
-`struck_in` is pure; `NOTED` takes what it tells of each scenario that is played, where somebody has
-put a set there.
+`struck_in` and `trace_of` are pure; `NOTED` takes what they tell of the scenario that is played,
+where somebody has put a `Noted` there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Final
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct, field
 
 from kubelet_conformance.harness.node import Node
 from kubelet_conformance.laws.history import Planned
 from kubelet_conformance.scenarios.shape.faults import FAKE_ONLY
 from kubelet_conformance.scenarios.shape.scenario import Scenario
 
-NOTED: ContextVar[set[str] | None] = ContextVar("NOTED", default=None)
+
+class Noted(Struct):
+    """What the last scenario has met."""
+
+    struck: set[str] = field(default_factory=set)
+    trace: str = ""
+    """A digest of its calls (`trace_of`)."""
+
+
+NOTED: ContextVar[Noted | None] = ContextVar("NOTED", default=None)
 WORDS: Final[Mapping[str, str]] = {
     "fails": "failing",
     "hangs": "hanging",
@@ -30,6 +41,9 @@ WORDS: Final[Mapping[str, str]] = {
 """The verb of a fault -> what it does to a call, in a word."""
 ENDS: Final[Mapping[str, str]] = {"kill": "killed in", "stop": "stopped in"}
 """What is done to a kubelet -> the word for that."""
+_OF_THE_RUN: Final = re.compile(
+    rb"conformance-[a-z0-9_]{8}|(?:(?<=/pod)|(?<![0-9a-f]))[0-9a-f]{32}(?![0-9a-f])"
+)
 NO_CALL: Final = "no call"
 STREAM: Final = "GetContainerEvents"
 """A call that is always under way."""
@@ -86,9 +100,26 @@ def verbs_of(scenario: Scenario) -> dict[str, list[str]]:
     return verbs
 
 
+def trace_of(calls: Iterable[Any], time_s: Callable[[Any], float]) -> str:
+    """A digest of calls, their moments, requests and errors: equal for equal runs. `time_s`: the
+    moment of a call since the begin. The directory of a run has a name of its own, and static pods
+    have UIDs that are made from it: they count by the order in which they come."""
+    digest, names = hashlib.sha256(), dict[bytes, bytes]()
+
+    def numbered(match: re.Match[bytes]) -> bytes:
+        return names.setdefault(match[0], b"%d" % len(names))
+
+    for call in calls:
+        text = f"{time_s(call):.6f} {call.method} {call.error} ".encode()
+        text += call.request.SerializeToString(deterministic=True)
+        digest.update(_OF_THE_RUN.sub(numbered, text))
+    return digest.hexdigest()[:16]
+
+
 def note(scenario: Scenario, node: Node) -> None:
     """Tell what the scenario has met on its node, where somebody wants to know."""
     noted = NOTED.get()
     if noted is not None:
         calls = [*node.calls(), *node.plugins.driver_calls()]
-        noted |= struck_in(calls, node.planned, verbs_of(scenario))
+        noted.struck = struck_in(calls, node.planned, verbs_of(scenario))
+        noted.trace = trace_of(calls, node.time_s)

@@ -155,6 +155,11 @@ def is_evented(world: World, breach: Breach) -> bool:
     return bool(gates.get("EventedPLEG"))
 
 
+def panics_for_devices(world: World, breach: Breach) -> bool:
+    """Whether a kubelet ends for want of a map where pods want devices."""
+    return "devices" in world.kinds and "assignment to entry in nil map" in breach.what
+
+
 def a_list_failed(world: World, breach: Breach) -> bool:
     """Whether a kubelet that listens to events has got no answer when it listed what runs."""
     return is_evented(world, breach) and "a list had failed" in breach.what

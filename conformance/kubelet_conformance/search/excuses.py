@@ -29,6 +29,7 @@ from kubelet_conformance.search.circumstances import (
     is_evented,
     lost_its_sandbox,
     lost_state,
+    panics_for_devices,
     reboots_with_init_containers,
     says,
 )
@@ -102,6 +103,12 @@ EXCUSES: Final = (
             deleted_before_a_start,
         )
         for law in ("ready-when-probed", "started-when-probed")
+    ),
+    Excuse(
+        "136021",
+        "kubelet-lives",
+        "a panic when two pods are given devices at the same time (kubernetes#136021)",
+        panics_for_devices,
     ),
     Excuse(
         "142305",

@@ -28,6 +28,8 @@ IN_TIME: Final = "in-time"
 OWN_LAWS: Final = (LIVES, IN_TIME, AS_BESIDE)
 """Those that no history is asked about."""
 _BREACH: Final = re.compile(r"^law ([a-z-]+) \([^)]*\): (.*)$")
+_ENDS_IT: Final = re.compile(r"panic: |fatal error: ")
+"""How the line begins with which a Go program says why it ends."""
 
 
 class Breach(Struct, frozen=True):
@@ -176,6 +178,7 @@ def _breaches(lines: Sequence[str]) -> list[Breach]:
     told = [Breach(match[1], match[2]) for match in map(_BREACH.match, lines) if match]
     if told:
         return told
-    text = " ".join(line.strip() for line in lines[:2])
+    why = [line for line in lines[2:] if _ENDS_IT.match(line.strip())]
+    text = " ".join(line.strip() for line in (*lines[:2], *why[:1]))
     law = IN_TIME if "within its time limit" in text else LIVES
     return [Breach(law, text)]

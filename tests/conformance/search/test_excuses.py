@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from kubelet_conformance.harness.runs.case_run import Outcome, Result
 from kubelet_conformance.search.drawing.pods import PULLED
 from kubelet_conformance.search.drawing.world import World
 from kubelet_conformance.search.excuses import EXCUSES, excuse_of
-from kubelet_conformance.search.playing import Breach
+from kubelet_conformance.search.playing import Breach, verdict_of
 
 KUBELET = "/usr/bin/kubelet"
 INIT = [{"name": "first"}]
@@ -114,3 +115,17 @@ def test_what_refkubelet_does_not_do_is_not_excused_there() -> None:
     assert excuse.name == "static-shown-ended"
     other = Breach("told-as-it-is", "q-node/main is shown as terminated, the runtime has running")
     assert excuse_of(world, other, kubelet="/usr/bin/kubelet") is None
+
+
+def test_a_panic_is_told_and_known_where_pods_want_devices() -> None:
+    detail = [
+        *("expected: a running kubelet", "seen:     the kubelet ended with exit code 2:"),
+        *("  panic: assignment to entry in nil map [recovered, repanicked]", "  goroutine 5:"),
+    ]
+    case = World(1, (), {"id": "w", "steps": [{"advance": 1}]}).case()
+    (breach,) = verdict_of(1, Result(case, Outcome.FAILED, "\n".join(detail))).breaches
+    assert breach.law == "kubelet-lives"
+    assert breach.what.endswith(f"code 2: {detail[2].strip()}")
+    for kinds, name in ((("devices",), "136021"), (("probes",), None)):
+        excuse = excuse_of(World(1, kinds, {"steps": []}), breach, kubelet=KUBELET)
+        assert (excuse.name if excuse else None) == name

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kubelet_conformance.harness.runs.case_run import Outcome, Result
+from kubelet_conformance.search.drawing import world_of
 from kubelet_conformance.search.drawing.pods import PULLED
 from kubelet_conformance.search.drawing.world import World
 from kubelet_conformance.search.excuses import EXCUSES, excuse_of
@@ -122,7 +123,7 @@ def test_a_panic_is_told_and_known_where_pods_want_devices() -> None:
         *("expected: a running kubelet", "seen:     the kubelet ended with exit code 2:"),
         *("  panic: assignment to entry in nil map [recovered, repanicked]", "  goroutine 5:"),
     ]
-    case = World(1, (), {"id": "w", "steps": [{"advance": 1}]}).case()
+    case = world_of(3).case()
     (breach,) = verdict_of(1, Result(case, Outcome.FAILED, "\n".join(detail))).breaches
     assert breach.law == "kubelet-lives"
     assert breach.what.endswith(f"code 2: {detail[2].strip()}")

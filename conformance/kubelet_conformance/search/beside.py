@@ -9,7 +9,11 @@ was restarted, IDs, times, texts. This sorts it out:
   back-off lasts 300 s, the longest run 30 s); it is compared as that, not by what it does just now;
 - a step that could be done on one kubelet and not on the other (the container to end did not run
   yet) makes two worlds of one: the pod that it is about is not compared;
-- of a pod that was refused it is a matter of the moment whether its containers had run before;
+- a pod that one of them alone has refused is not compared: another one may have been over a moment
+  later (`refused-when-full` asks whether there was no room for it); of one that both have refused
+  it is a matter of the moment whether its containers had run before;
+- what the containers of a pod end with that was evicted or ended by a shutdown depends on what they
+  did just then;
 - which pods a node refuses that has too few places is a matter of the order in which they come:
   where both kubelets have refused some, and not the same ones, nothing is compared;
 - a kubelet program has started, and registered its node, when a world begins, and so has refkubelet
@@ -78,6 +82,7 @@ def _said(one: End, two: End, world: World, names: tuple[str, str]) -> Iterator[
         return
     apart = _apart(one, two, world)
     here, there = facts_of(one), facts_of(two)
+    apart += sorted(refused[0].keys() ^ refused[1].keys())
     if not apart and all(map(_all_still, (one, two))):
         here, there = ({**facts, **_volumes(end)} for facts, end in ((here, one), (there, two)))
     for place in dict.fromkeys([*here, *there]):
@@ -145,8 +150,9 @@ def _of_pod(pod: PodEnd) -> Iterator[tuple[str, str]]:
     yield "its deletion", "under way" if pod.deleted else "not asked for"
     if pod.reason.startswith(REFUSED):
         return
+    ended_early = pod.reason in ("Evicted", "Terminated")
     for name, one in pod.containers.items():
-        yield f"container {name}", _word(one, over=pod.phase in OVER)
+        yield f"container {name}", _word(one, over=pod.phase in OVER, tells_code=not ended_early)
     if _is_still(pod):
         for condition, holds in pod.conditions.items():
             yield f"condition {condition}", str(holds)
@@ -163,11 +169,11 @@ def _is_steady(one: ContainerEnd, *, over: bool) -> bool:
     return over or one.for_s >= STEADY_S
 
 
-def _word(one: ContainerEnd, *, over: bool) -> str:
+def _word(one: ContainerEnd, *, over: bool, tells_code: bool) -> str:
     if not _is_steady(one, over=over):
         return "ending again and again"
     if one.kind == "waiting":
         return f"waiting ({one.reason})"
     if one.kind == "running":
         return "ready" if one.ready else "running, not ready"
-    return f"ended with {one.exit_code}"
+    return f"ended with {one.exit_code}" if tells_code else "ended"

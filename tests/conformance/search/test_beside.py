@@ -127,13 +127,23 @@ def test_pods_that_both_have_refused_are_compared() -> None:
     assert told((end(refused), end(refused, sandboxes={"a": 2}))) != []
 
 
-def test_of_pods_that_were_refused_only_that_is_compared() -> None:
-    refused = replace(POD, phase="Failed", reason="UnexpectedAdmissionError")
-    assert told((end(refused), end(replace(refused, containers={}, conditions={})))) == []
-    other = replace(refused, reason="OutOfcpu", containers={})
-    assert told((end(refused), end(other))) == []  # both have refused pods, and not the same ones
-    evicted = replace(refused, reason="Evicted")
-    assert told((end(evicted), end(replace(evicted, containers={})))) != []
+def test_a_pod_that_one_has_refused_is_not_compared() -> None:
+    refused = end(replace(POD, phase="Failed", reason="OutOfcpu", containers={}))
+    assert told((end(), refused)) == told((refused, end())) == []
+    shown = end(replace(POD, phase="Failed", reason="OutOfcpu"))
+    assert told((shown, refused)) == []  # whether its containers had run before
+    assert told((end(), end(replace(POD, phase="Failed", reason="Error")))) != []
+
+
+@pytest.mark.parametrize(("reason", "differs"), [("Evicted", 0), ("Terminated", 0), ("", 1)])
+def test_what_containers_end_with_that_are_ended_early_is_not_compared(
+    reason: str, differs: int
+) -> None:
+    ended = [
+        end(replace(POD, phase="Failed", reason=reason, containers={"main": replace(RUNS, **code)}))
+        for code in ({"kind": "terminated"}, {"kind": "terminated", "exit_code": 143})
+    ]
+    assert len(told((ended[0], ended[1]))) == differs
 
 
 def test_a_step_that_one_has_left_out_is_about_its_pod_alone() -> None:

@@ -13,7 +13,7 @@ was restarted, IDs, times, texts. This sorts it out:
   later (`refused-when-full` asks whether there was no room for it); of one that both have refused
   it is a matter of the moment whether its containers had run before;
 - what the containers of a pod end with that was evicted or ended by a shutdown depends on what they
-  did just then;
+  did just then, and so does whether it had ended by itself before;
 - which pods a node refuses that has too few places is a matter of the order in which they come:
   where both kubelets have refused some, and not the same ones, nothing is compared;
 - a kubelet program has started, and registered its node, when a world begins, and so has refkubelet
@@ -39,6 +39,8 @@ SEEDS_APART: Final = 1_000_003
 OVER: Final = ("Succeeded", "Failed")
 REFUSED: Final = ("Preempting", "UnexpectedAdmissionError", "OutOf")
 """How reasons begin of pods that were refused, or had to go for others."""
+EARLY: Final = ("Evicted", "Terminated")
+"""Reasons of pods that the kubelet has ended for what happens to the node."""
 NOT_THERE: Final = "not there"
 VOLUME: Final = "volume"
 """How the names of volumes of storage drivers begin, where they stand for pods."""
@@ -83,6 +85,7 @@ def _said(one: End, two: End, world: World, names: tuple[str, str]) -> Iterator[
     apart = _apart(one, two, world)
     here, there = facts_of(one), facts_of(two)
     apart += sorted(refused[0].keys() ^ refused[1].keys())
+    apart += [name for name in _pods(one) if _ended_before(one, two, name)]
     if not apart and all(map(_all_still, (one, two))):
         here, there = ({**facts, **_volumes(end)} for facts, end in ((here, one), (there, two)))
     for place in dict.fromkeys([*here, *there]):
@@ -99,10 +102,22 @@ def _is(pod: str, key: str) -> bool:
     return pod == key or pod.startswith(f"{key}-")
 
 
+def _pods(end: End) -> dict[str, PodEnd]:
+    return {**end.at_api, **end.mirrors, **end.listed}
+
+
 def _refused(end: End) -> dict[str, str]:
     """The pods that were refused, and why."""
-    pods = {**end.at_api, **end.mirrors, **end.listed}
-    return {name: pod.reason for name, pod in pods.items() if pod.reason.startswith(REFUSED)}
+    pods = _pods(end).items()
+    return {name: pod.reason for name, pod in pods if pod.reason.startswith(REFUSED)}
+
+
+def _ended_before(one: End, two: End, name: str) -> bool:
+    """Whether a pod was evicted, or ended by a shutdown, on one kubelet, and on the other one had
+    ended before."""
+    pods = [end[name] for end in map(_pods, (one, two)) if name in end]
+    early = [pod.reason in EARLY for pod in pods]
+    return len(pods) == 2 and any(early) and not all(early) and all(p.phase in OVER for p in pods)
 
 
 def _apart(one: End, two: End, world: World) -> list[str]:
@@ -150,7 +165,7 @@ def _of_pod(pod: PodEnd) -> Iterator[tuple[str, str]]:
     yield "its deletion", "under way" if pod.deleted else "not asked for"
     if pod.reason.startswith(REFUSED):
         return
-    ended_early = pod.reason in ("Evicted", "Terminated")
+    ended_early = pod.reason in EARLY
     for name, one in pod.containers.items():
         yield f"container {name}", _word(one, over=pod.phase in OVER, tells_code=not ended_early)
     if _is_still(pod):

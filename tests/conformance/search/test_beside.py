@@ -146,6 +146,12 @@ def test_what_containers_end_with_that_are_ended_early_is_not_compared(
     assert len(told((ended[0], ended[1]))) == differs
 
 
+def test_a_pod_may_have_ended_before_it_was_evicted() -> None:
+    evicted = end(replace(POD, phase="Failed", reason="Evicted"))
+    assert told((evicted, end(replace(POD, phase="Succeeded")))) == []
+    assert told((evicted, end())) != []
+
+
 def test_a_step_that_one_has_left_out_is_about_its_pod_alone() -> None:
     assert told((end(), end(replace(POD, phase="Failed"), left_out=(2,)))) != []
 

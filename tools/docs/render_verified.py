@@ -27,7 +27,7 @@ from kubelet_tables import fixtures_table, minors_table
 from markdown_tables import by_version, duration, table
 from node_specs_table import node_specs_table
 from node_suite_table import node_suite_table
-from search_table import known_bugs_table
+from search_table import campaigns_table, known_bugs_table
 
 ROOT: Final = Path(__file__).parents[2]
 BEGIN: Final = "<!-- begin: {name}, made by tools/docs/render_verified.py -->\n"
@@ -301,6 +301,7 @@ TABLES: Final[Mapping[str, Table]] = {
     "jumping time": Table("docs/timewarp.md", "benchmarks.json", jumping_table),
     "go versions": Table("docs/timewarp.md", "go-versions.json", go_table),
     "mutants": Table("docs/verified.md", "mutants.json", mutants_table),
+    "campaigns": Table("docs/search.md", "search.json", campaigns_table),
     "known bugs": Table("docs/search.md", "search-known.json", known_bugs_table),
     "wrong kubelets": Table("docs/verified.md", "suite-mutants.json", wrong_kubelets_table),
 }

@@ -1,12 +1,14 @@
-"""The table of search.md: known bugs, planted, and after how many drawn worlds a law was broken.
+"""The tables of search.md: known bugs, planted, and after how many drawn worlds a law was broken;
+and what campaigns said.
 
-Made from search-known.json, which tests/mutants/search_mutants.py keeps;
-tools/docs/render_verified.py writes it between the markers of the page.
+Made from search-known.json, which tests/mutants/search_mutants.py keeps, and search.json, which
+keep_search.py keeps; tools/docs/render_verified.py writes them between the markers of the page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markdown_tables import table
@@ -29,3 +31,31 @@ def known_bugs_table(record: Mapping[str, Any]) -> str:
         lines.append((fixtures, seed, laws, row["date"]))
     share = f"{len(found)} of {len(record)} ({len(found) / len(record):.0%}) were found.\n"
     return f"{share}\n{table(('fixture', 'worlds', 'laws', 'run on'), lines)}"
+
+
+def campaigns_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """One line per campaign, with what each excuse swallowed."""
+    if not rows:
+        return "No campaign is recorded.\n"
+    lines = []
+    for row in rows:
+        verdicts = Counter(row["verdicts"])
+        beside = f", beside {row['beside']}" if row["beside"] else ""
+        excuses = ", ".join(f"{name} {count}" for name, count in row["excuses"].items())
+        first, last = row["seeds"]
+        lines.append(
+            (
+                f"{row['kubelet']}{beside}",
+                row["size"],
+                f"{first}-{last}",
+                str(row["worlds"]),
+                str(verdicts["holds"]),
+                f"{verdicts['excused']}{f' ({excuses})' if excuses else ''}",
+                str(verdicts["broken"] + verdicts["error"]),
+                f"{row['world_h']:g}",
+                f"{row['cpu_h']:g}" if row["cpu_h"] else "",
+                row["date"],
+            )
+        )
+    heads = ("kubelet", "size", "seeds", "worlds", "hold", "excused (breaches)", "broken")
+    return table((*heads, "hours of theirs", "CPU hours", "run on"), lines)

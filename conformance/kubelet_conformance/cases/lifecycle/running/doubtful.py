@@ -35,9 +35,12 @@ async def an_earlier_instance_of_unknown_state_is_shown_as_lost(node: Node) -> N
         with node.api.fails("PATCH", "/pods/web/status"):
             await node.kubelet.start()
             await node.run_until(
-                lambda: node.count("StartContainer", pod="web") == 2,
+                lambda: (
+                    [one.ended_s is not None for one in node.calls("StartContainer", pod="web")]
+                    == [True, True]
+                ),
                 within_s=limits.START_S + limits.STOP_S,
-                what="a second instance",
+                what="a second instance that was started",
             )
             await node.kubelet.kill()
         await node.kubelet.start()

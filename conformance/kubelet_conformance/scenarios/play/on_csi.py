@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from msgspec import UNSET
@@ -24,6 +25,7 @@ from kubelet_conformance.scenarios.shape.csi import (
 )
 
 TRIES_EACH_S: Final = 1.0
+Work = Callable[[], Awaitable[None]]
 STAGE = "STAGE_UNSTAGE_VOLUME"
 SPEC = {"attachRequired": False, "volumeLifecycleModes": ["Persistent", "Ephemeral"]}
 """Of a CSIDriver object, where the scenario says nothing else."""
@@ -41,7 +43,7 @@ class CsiSteps:
         """Key of a volume -> what the Node's status calls it."""
         self._attachments: set[str] = set()
         """Keys of the volumes that have a VolumeAttachment."""
-        self._telling: asyncio.Task[None] | None = None
+        self._working: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
         """Make the drivers and the volumes that are there from the beginning."""
@@ -110,6 +112,23 @@ class CsiSteps:
 
     async def attach(self, given: Attach | str) -> None:
         step = Attach(volume=given) if isinstance(given, str) else given
+        await self._do(lambda: self._attach(step))
+
+    async def detach(self, key: str) -> None:
+        await self._do(lambda: self._detach(key))
+
+    async def _do(self, work: Work) -> None:
+        """Do what the controller does. In a world, where Node or server may be away for long, it is
+        done in turn, as soon as it can be, and nobody waits for it."""
+        if self._view.scenario.calm is UNSET:
+            await self._node.run_until(
+                self._node.api.node_object, within_s=limits.START_S, what="the Node is there"
+            )
+            await work()
+        else:
+            self._working = asyncio.create_task(_in_turn(self._working, work))
+
+    async def _attach(self, step: Attach) -> None:
         volume = self._view.scenario.csi_volumes[step.volume]
         of_volume = (volume.driver, volume.handle_of(step.volume))
         storage = self._node.storage
@@ -121,39 +140,18 @@ class CsiSteps:
         if step.volume in self._attachments:
             await storage.change_attachment(*of_volume, **status)
         else:
-            self._attachments.add(step.volume)
             await storage.create_attachment(*of_volume, volume=volume_name(step.volume), **status)
+            self._attachments.add(step.volume)
         self._attached[step.volume] = storage.unique_name(*of_volume)
-        await self._tell_when_there()
+        await storage.tell_attached(*self._attached.values())
 
-    async def detach(self, key: str) -> None:
+    async def _detach(self, key: str) -> None:
         volume = self._view.scenario.csi_volumes[key]
         self._attached.pop(key, None)
-        await self._tell_when_there()
-        if key in self._attachments:
-            self._attachments.discard(key)
-            await self._node.storage.delete_attachment(volume.driver, volume.handle_of(key))
-
-    async def _tell_when_there(self) -> None:
-        """Say in the status of the Node, as soon as it is there, what is attached. (In a world a
-        kubelet that makes it may start much later: nobody waits for it.)"""
-        if self._view.scenario.calm is UNSET:
-            await self._node.run_until(
-                self._node.api.node_object, within_s=limits.START_S, what="the Node is there"
-            )
-            await self._tell()
-        elif self._telling is None or self._telling.done():
-            self._telling = asyncio.create_task(self._tell_later())
-
-    async def _tell_later(self) -> None:
-        while True:
-            try:
-                return await self._tell()
-            except (RuntimeError, ApiUnreachable):  # there is no Node, or no server
-                await asyncio.sleep(TRIES_EACH_S)
-
-    async def _tell(self) -> None:
         await self._node.storage.tell_attached(*self._attached.values())
+        if key in self._attachments:
+            await self._node.storage.delete_attachment(volume.driver, volume.handle_of(key))
+            self._attachments.discard(key)
 
     # --- the end ------------------------------------------------------------------------------
 
@@ -165,12 +163,23 @@ class CsiSteps:
                 await self._start(driver)
 
     async def leave(self) -> None:
-        """No call is held up any more, and nobody waits for a Node."""
-        if self._telling is not None:
-            self._telling.cancel()
-            await asyncio.gather(self._telling, return_exceptions=True)
+        """No call is held up any more, and the controller does nothing."""
+        if self._working is not None:
+            self._working.cancel()
+            await asyncio.gather(self._working, return_exceptions=True)
         for driver in self._view.csi_drivers.values():
             driver.faults.end_all()
+
+
+async def _in_turn(before: asyncio.Task[None] | None, work: Work) -> None:
+    """Work after what was begun before, again and again until it can be done."""
+    if before is not None:
+        await before
+    while True:
+        try:
+            return await work()
+        except (RuntimeError, ApiUnreachable):  # there is no Node, or no server
+            await asyncio.sleep(TRIES_EACH_S)
 
 
 def _socket(driver: str) -> str:

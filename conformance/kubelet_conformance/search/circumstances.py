@@ -12,6 +12,8 @@ from kubelet_conformance.search.playing import Breach
 
 CHANGES: Final = ("edit", "rename_file", "write_file", "apply", "remove_file", "remove")
 """Steps that change manifests."""
+ENDING: Final = ("startupProbe", "livenessProbe")
+"""Probes that end their container."""
 WAITS: Final = "of its pod is under way"
 """How a breach says that a sync of the pod waits for a call."""
 _NAMES: Final = re.compile(r"[\w.-]+")
@@ -123,12 +125,14 @@ def lost_its_sandbox(world: World, breach: Breach) -> bool:
 
 
 def has_a_crashing_sidecar(world: World, breach: Breach) -> bool:
-    """Whether a container is not started again in a pod with sidecars that end by themselves."""
+    """Whether a container is not started again in a pod with sidecars that end by themselves, or
+    have probes that may end them."""
     planned = pod_of(world, breach)
     inits = (planned.get("spec") or {}).get("initContainers") or ()
-    sidecars = [one["name"] for one in inits if one.get("restartPolicy") == "Always"]
+    sidecars = [one for one in inits if one.get("restartPolicy") == "Always"]
     does = planned.get("does") or {}
-    ends = any("exits" in each for name in sidecars for each in does.get(name) or ())
+    ends = any("exits" in each for one in sidecars for each in does.get(one["name"]) or ())
+    ends = ends or any(probe in one for one in sidecars for probe in ENDING)
     return ends and any(
         words in breach.what for words in ("is not started again", "wait for init containers")
     )

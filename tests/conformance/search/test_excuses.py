@@ -82,6 +82,8 @@ def test_an_excuse_wants_what_it_is_about_to_be_told() -> None:
     crashes = {"side": [{"exits": 1}]}
     assert excused("wanted-pods-go-on", ended, spec=side, does=crashes) == "136969"
     assert excused("wanted-pods-go-on", ended, spec=side) is None
+    probed = {**NEVER, "initContainers": [{**SIDECAR[0], "startupProbe": {}}]}
+    assert excused("wanted-pods-go-on", ended, spec=probed) == "136969"
 
 
 def test_an_excuse_holds_for_its_law_and_its_worlds_alone() -> None:

@@ -101,15 +101,19 @@ class _Scope:
 
     def _started(self, status: ContainerStatus, container: Container) -> bool:
         """Whether the container has started: by its startup probe, else by the previous value of
-        the same instance, else because it has no startup probe (PROBE-041, PROBE-044)."""
-        if status.state is None or status.state.running is None:
+        the same instance, else because it has no startup probe, or is of a static pod of which a
+        kubelet that has just started knows nothing (PROBE-041, PROBE-044)."""
+        running = status.state.running if status.state else None
+        if running is None:
             return False
         result = self._facts.startup_result(bare_container_id(status.containerID))
         if result is not None:
             return result is ProbeResult.SUCCESS
         if status.started and not self._is_new(status):
             return True
-        return container.startupProbe is None
+        unknown = status.name not in self._ids_before
+        old = unknown and self._facts.predates_kubelet(running.startedAt)
+        return container.startupProbe is None or old
 
     def _is_new(self, status: ContainerStatus) -> bool:
         """Whether the status from before shows another instance."""

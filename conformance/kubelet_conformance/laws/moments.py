@@ -256,10 +256,15 @@ def is_look(call: Any) -> bool:
 
 
 def under_way(seen: Seen, uid: str, at_s: float) -> str:
-    """Which call a sync of the pod waits for then, to be put behind a sentence; "": none."""
+    """Which call a sync of the pod waits for then, to be put behind a sentence; "": none. Of the
+    commands in its containers only hooks count: no sync waits for a probe."""
+    entries = containers_of(spec_of(seen.history, uid))
+    hooks = {command_of(each, hook) for each in entries for hook in ("postStart", "preStop")}
     for call in seen.history.calls:
         of_pod = call.uid == uid or call.method == "PullImage"
         over_s = inf if call.ended_s is None else call.ended_s
-        if of_pod and not is_look(call) and call.started_s <= at_s < over_s:
+        if not of_pod or is_look(call) or not call.started_s <= at_s < over_s:
+            continue
+        if call.method != "ExecSync" or tuple(call.request.cmd) in hooks:
             return f", while {call.method} of its pod is under way"
     return ""

@@ -324,6 +324,18 @@ def test_started_is_kept_for_the_same_instance_PROBE_044(attempt: int, wanted: b
     assert found.started is wanted
 
 
+@pytest.mark.parametrize(("old", "known", "started"), [(True, False, True), (False, False, False),
+                                                       (True, True, False)])  # fmt: skip
+def test_an_older_container_of_which_nothing_is_known_has_started_PROBE_041(
+    old: bool, known: bool, started: bool
+) -> None:
+    """A static pod has no status when its kubelet starts; a pod of the API server has one."""
+    before = generate(STARTING, running(), probes=Facts(F, F)) if known else None
+    facts = Facts(None, None, old=old)
+    status = only(generate(STARTING, running(), previous=before, probes=facts))
+    assert status.started is started
+
+
 @pytest.mark.parametrize("was_ready", [True, False])
 def test_readiness_survives_a_kubelet_restart_PROBE_052(was_ready: bool) -> None:
     """What counts is the condition of the object; the last status may say what it wants."""

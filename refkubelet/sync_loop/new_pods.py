@@ -50,8 +50,10 @@ class NewPods:
 
     def active_pods(self) -> tuple[Pod, ...]:
         """All pods except those that have ended (LIFE-012): one that was asked to terminate counts
-        until its containers have stopped, any other until its phase is terminal. As long as no pod
-        at all may have ended it is the list of all pods itself: this is asked for each new pod."""
+        until its containers have stopped, any other until its phase is terminal. One that is wanted
+        again under its UID keeps its place: it is started without being asked about. As long as no
+        pod at all may have ended it is the list of all pods itself: this is asked for each new
+        pod."""
         if not self._may_have_ended(pods := self._pods.pods()):
             return pods
         record_of, status_of = self._workers.record, self._statuses.get
@@ -59,7 +61,8 @@ class NewPods:
         for pod in pods:
             pod_uid = uid(pod)
             record = record_of(pod_uid)
-            if record is not None and record.state is not WorkState.SYNCING:
+            ends = record is not None and record.state is not WorkState.SYNCING
+            if record is not None and ends and not (record.terminated and record.restart_requested):
                 ended = record.terminated
             else:
                 ended = is_terminal(pod.status) or is_terminal(status_of(pod_uid))

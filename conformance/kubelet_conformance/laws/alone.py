@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations
+from math import inf
 from typing import Any, Final
+
+from kubecri.v1 import api_pb2 as cri
 
 from kubelet_conformance.laws.law import Seen, law
 from kubelet_conformance.laws.lives import Container, Sandbox
@@ -57,8 +60,9 @@ def user_ids_given_once(seen: Seen) -> Iterator[str]:
             for ids in options.uids
             if ids.length
         ]
+    over = _over_s(seen)
     for (one, ids), (other, others) in combinations(ranges, 2):
-        is_over = one.over_s is not None and one.over_s <= other.made_s
+        is_over = over.get(one.id, inf) <= other.made_s
         if one.uid != other.uid and not is_over and (ids[0] in others or others[0] in ids):
             yield f"{one.pod} has the user IDs from {ids[0]}, {other.pod} those from {others[0]}"
 
@@ -67,16 +71,40 @@ def user_ids_given_once(seen: Seen) -> Iterator[str]:
 def cgroups_given_once(seen: Seen) -> Iterator[str]:
     """No two pods that have ready sandboxes have the same cgroup."""
     given: dict[str, list[Sandbox]] = {}
+    over = _over_s(seen)
     for call in seen.history.calls:
         if call.method != "RunPodSandbox" or not _succeeded(call):
             continue
         parent = call.request.config.linux.cgroup_parent
         box = seen.lives.sandboxes[call.response.pod_sandbox_id]
         for other in given.setdefault(parent, []) if parent else ():
-            is_over = other.over_s is not None and other.over_s <= box.made_s
+            is_over = over.get(other.id, inf) <= box.made_s
             if other.uid != box.uid and not is_over:
                 yield f"{other.pod} and {box.pod} have the cgroup {parent}"
         given.setdefault(parent, []).append(box)
+
+
+def _over_s(seen: Seen) -> Mapping[str, float]:
+    """ID of a sandbox -> from when on the kubelet could know that it is not ready any more: a call
+    about it has told so, or a list of all that are ready does not have it (somebody else has
+    stopped it, or the runtime has lost its record)."""
+    boxes = seen.lives.sandboxes.values()
+    over = {box.id: box.over_s for box in boxes if box.over_s is not None}
+    for call in seen.history.calls:
+        if call.method != "ListPodSandbox" or not _succeeded(call) or not _is_of_all(call.request):
+            continue
+        ready = {one.id for one in call.response.items if one.state == cri.SANDBOX_READY}
+        for box in boxes:
+            if box.made_s <= call.started_s and box.id not in ready:
+                over[box.id] = min(over.get(box.id, inf), call.ended_s)
+    return over
+
+
+def _is_of_all(request: Any) -> bool:
+    """Whether a list has all sandboxes that are ready."""
+    asked = request.filter
+    of_state = not asked.HasField("state") or asked.state.state == cri.SANDBOX_READY
+    return of_state and not asked.id and not asked.label_selector
 
 
 def _container_of(seen: Seen, call: Any) -> Container | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import inf
 from typing import Any, Final
 
 from kubelet_conformance.laws.law import Seen, law
@@ -77,7 +78,8 @@ def nothing_in_what_is_over(seen: Seen) -> Iterator[str]:
                 continue
             if held_up and _step_waits(seen, one, call.started_s):
                 continue
-            if one.over_s < call.started_s - (AWAY_S if held_up else 1.0):
+            over_s = _told_s(seen, one.over_s) + AWAY_S if held_up else one.over_s + 1.0
+            if over_s < call.started_s:
                 at = seen.history.since(call.started_s)
                 yield f"a command runs in {one.pod}/{one.name} at {at}, which had ended"
         elif call.method == "CreateContainer":
@@ -90,6 +92,19 @@ def nothing_in_what_is_over(seen: Seen) -> Iterator[str]:
             if box.over_s < call.started_s - slack_s:
                 at = seen.history.since(call.started_s)
                 yield f"{call.pod}/{call.container} is made at {at} in a stopped sandbox"
+
+
+def _told_s(seen: Seen, over_s: float) -> float:
+    """When a list has told what there was after that moment: the runtime may be away meanwhile."""
+    return next(
+        (
+            call.ended_s
+            for call in seen.history.calls
+            if call.method == "ListContainers" and call.error is None and call.ended_s is not None
+            if call.started_s >= over_s
+        ),
+        inf,
+    )
 
 
 def _step_waits(seen: Seen, one: Container, at_s: float) -> bool:

@@ -52,10 +52,15 @@ def phases_go_on(seen: Seen) -> Iterator[str]:
 
 @law("LIFE-173.3")
 def restarts_go_up(seen: Seen) -> Iterator[str]:
-    """The number of restarts of a container never goes down."""
+    """The number of restarts of a container never goes down. (Of one that the runtime has lost only
+    the last status tells it, which is forgotten when it meets another mirror than its own.)"""
+    mirrors = _replaced_mirrors(seen)
     for before, after in _of_one_life(seen):
         counts = {name: one.get("restartCount", 0) for name, one in _each(before.status)}
+        forgotten = _is_forgotten(seen, mirrors, before, after)
         for name, one in _each(after.status):
+            if forgotten and not one.get("containerID"):
+                continue
             if one.get("restartCount", 0) < counts.get(name, 0):
                 new = one.get("restartCount", 0)
                 yield f"{_at(seen, after)}: {name} has {new} restarts after {counts[name]}"
@@ -291,14 +296,27 @@ def _remembered(seen: Seen) -> Iterator[tuple[Shown, Shown]]:
     before, or the mirror of a static pod was made again, or is about to be: a status that meets
     another mirror than its own is forgotten."""
     starts = [each.at_s for each in seen.history.planned if each.kind == "start"]
-    mirrors = [(one.started_s, _replaced(one)) for one in seen.history.requests if _replaced(one)]
+    mirrors = _replaced_mirrors(seen)
     for before, after in _of_one_life(seen):
-        if is_static(seen, after.uid) and any(
-            name == after.pod and before.at_s - MIRROR_S <= at <= after.at_s for at, name in mirrors
-        ):
+        if _is_forgotten(seen, mirrors, before, after):
             continue
         if not any(before.at_s <= at <= after.at_s for at in starts):
             yield before, after
+
+
+def _replaced_mirrors(seen: Seen) -> list[tuple[float, str]]:
+    """When the kubelet has made or deleted a pod at the API server, and its name."""
+    return [(one.started_s, _replaced(one)) for one in seen.history.requests if _replaced(one)]
+
+
+def _is_forgotten(
+    seen: Seen, mirrors: list[tuple[float, str]], before: Shown, after: Shown
+) -> bool:
+    """Whether a status of a static pod may have met another mirror than its own before the next
+    one: it is forgotten then."""
+    return is_static(seen, after.uid) and any(
+        name == after.pod and before.at_s - MIRROR_S <= at <= after.at_s for at, name in mirrors
+    )
 
 
 def _made_pod(request: Any) -> str:

@@ -100,6 +100,29 @@ def came_back(world: World, breach: Breach) -> bool:
     return away and policy == "OnFailure" and "shown as terminated" in breach.what
 
 
+def is_back(world: World, breach: Breach) -> bool:
+    """Whether a manifest was removed or renamed, and is there again later: its pod runs again, and
+    is not asked about."""
+    gone = set[str]()
+    for step in world.document["steps"]:
+        renamed = step.get("rename_file") or {}
+        if renamed.get("file") in gone or step.get("apply") in gone:
+            return True
+        gone |= {step[word] for word in ("remove", "remove_file") if word in step}
+        gone |= {renamed["to"]} if renamed else set()
+    return False
+
+
+def init_records_stay(world: World, breach: Breach) -> bool:
+    """Whether a container of a pod with several init containers is made where calls that remove
+    containers fail, hang, or find the runtime away."""
+    inits = (pod_of(world, breach).get("spec") or {}).get("initContainers") or ()
+    steps = world.document["steps"]
+    faults = {step["fault"].get("on") for step in steps if "fault" in step}
+    away = {"runtime": "crash"} in steps
+    return len(inits) > 1 and (away or bool(faults & {"RemoveContainer", "*"}))
+
+
 def has_deadline(world: World, breach: Breach) -> bool:
     """Whether the pod that is shown ready has a deadline."""
     return "activeDeadlineSeconds" in (pod_of(world, breach).get("spec") or {})

@@ -25,6 +25,8 @@ from kubelet_conformance.search.circumstances import (
     has_hooks,
     has_probes,
     in_worlds_of,
+    init_records_stay,
+    is_back,
     is_dropped,
     is_evented,
     lost_its_sandbox,
@@ -84,6 +86,23 @@ EXCUSES: Final = (
         "told-as-it-is",
         "a static pod that was away for a second runs, and is shown as ended for ever",
         came_back,
+    ),
+    Excuse(
+        "static-back-unadmitted",
+        "no-more-than-fits",
+        "a static pod that comes back while it stops is started again unasked, also on a node that "
+        "is full meanwhile",
+        is_back,
+    ),
+    *(
+        Excuse(
+            "137710",
+            law,
+            "init containers that could not be removed before a new sandbox count as done in it "
+            "(kubernetes#137710)",
+            init_records_stay,
+        )
+        for law in ("initialized-again", "init-in-order")
     ),
     *(
         Excuse(

@@ -9,7 +9,7 @@ Upstream: pkg/kubelet/kuberuntime/kuberuntime_container.go: computeInitContainer
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from kubeobjects.structs import replace
@@ -59,8 +59,8 @@ class InitPlan:
     def decide(self) -> InitPlan:
         """Make the pass and return the plan itself (LIFE-120, LIFE-121)."""
         inits = self.pod.spec.initContainers or []
-        status = without_leftovers(self.status)
-        self.past = self.initialized = not inits or has_regular_alive(self.pod.spec, status)
+        self.status = without_leftovers(self.status, inits)
+        self.past = self.initialized = not inits or has_regular_alive(self.pod.spec, self.status)
         for index in range(len(inits) - 1, -1, -1):
             self._look_at(inits, index)
             if self.kill_pod:
@@ -185,13 +185,17 @@ def has_regular_alive(spec: PodSpec, status: RuntimePodStatus) -> bool:
     return any(r is not None and r.state in alive for r in records)
 
 
-def without_leftovers(status: RuntimePodStatus) -> RuntimePodStatus:
-    """`status` without containers that were created in an earlier sandbox and never started: a node
-    that went down between the two left them, and they prove nothing of the new sandbox."""
+def without_leftovers(status: RuntimePodStatus, inits: Collection[Container]) -> RuntimePodStatus:
+    """`status` without what earlier sandboxes have left and proves nothing of the new one:
+    containers that were created and never started, by a node that went down between the two, and
+    init containers that have ended, whose removal before the new sandbox has failed (LIFE-130)."""
     newest = status.sandboxes[0].id if status.sandboxes else ""
-    fit = tuple(
-        record
-        for record in status.containers
-        if record.state is not ContainerState.CREATED or record.sandbox_id in ("", newest)
-    )
+    names = {container.name for container in inits}
+
+    def is_left(record: ContainerRecord) -> bool:
+        ended = record.state is ContainerState.EXITED and record.name in names
+        over = ended or record.state is ContainerState.CREATED
+        return over and record.sandbox_id not in ("", newest)
+
+    fit = tuple(record for record in status.containers if not is_left(record))
     return status if len(fit) == len(status.containers) else replace(status, containers=fit)

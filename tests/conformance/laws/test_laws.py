@@ -193,6 +193,20 @@ def test_laws_of_ends() -> None:
     dead.add("Version", None)
     dead.add("ExecSync", cri.ExecSyncRequest(container_id="a"))
     assert broken(calls=dead.made, pods=pod()) == {"nothing-in-what-is-over"}
+    away = begun()
+    away.runs("a")
+    away.exits("a", 0)
+    for _ in range(20):
+        away.add("ListContainers", None, error=("UNAVAILABLE", "the runtime is down"))
+        away.made[-1].uid = ""
+    away.add("ExecSync", cri.ExecSyncRequest(container_id="a"))
+    outside = [Planned(6.5, "outside")]
+    assert broken(calls=away.made, pods=pod(), planned=outside) == set()
+    away.made[-3].error = None  # a list that has just told of the end
+    assert broken(calls=away.made, pods=pod(), planned=outside) == set()
+    away.made[7].error = None  # one that has told of it long before
+    breaks = {"nothing-in-what-is-over"}
+    assert broken(calls=away.made, pods=pod(), planned=outside) == breaks
     wrong = Calls()
     wrong.add("PullImage", None, error=("INVALID_ARGUMENT", "no image"))
     assert broken(calls=wrong.made) == {"no-mistaken-call"}
@@ -258,6 +272,27 @@ def test_laws_of_statuses(law: str, first: Any, second: Any) -> None:
     shown = [Shown(20.0, "web", "u", first), Shown(21.0, "web", "u", second)]
     assert broken(calls=calls.made, pods=pod(), shown=shown) == {law}
     assert broken(calls=calls.made, pods=pod(), shown=shown[:1]) == set()
+
+
+def test_restarts_of_what_the_runtime_has_lost_are_forgotten_with_the_status() -> None:
+    meta = {**POD["metadata"], "annotations": {"kubernetes.io/config.source": "file"}}
+    lost = {"name": "main", "state": {"waiting": {}}, "restartCount": 0}
+    kept = {**lost, "containerID": "c://a"}
+    made = [request("POST", WEB.removesuffix("/web"), {"metadata": {"name": "web"}}, 201)]
+    other = [request("POST", WEB.removesuffix("/web"), {"metadata": {"name": "other"}}, 201)]
+    for of in (made, other):
+        of[0].started_s = 20.5
+
+    def down(now: Any, requests: Any, **facts: Any) -> bool:
+        statuses = (status(container(restartCount=1), ready="False"), status(now, ready="False"))
+        shown = [Shown(20.0 + n, "web", "u", each) for n, each in enumerate(statuses)]
+        given = {"u": [{**POD, "metadata": {**meta, **facts}}]}
+        return "restarts-go-up" in broken(shown=shown, pods=given, requests=requests)
+
+    assert not down(lost, made)
+    assert down(kept, made)  # the runtime tells it
+    assert down(lost, other)
+    assert down(lost, made, annotations={"kubernetes.io/config.source": "api"})
 
 
 def test_a_restart_is_counted() -> None:

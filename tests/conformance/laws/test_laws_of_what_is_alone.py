@@ -35,6 +35,14 @@ def sandbox(uid: str, at_s: float, *ranges: tuple[int, int]) -> Any:
     )
 
 
+def listed(at_s: float, *uids: str, state: Any = cri.SANDBOX_READY, of: str = "") -> Any:
+    """The kubelet's list of sandboxes, and its answer. `of`: only those of that pod."""
+    items = [cri.PodSandbox(id=f"box-{uid}", state=state) for uid in uids]
+    labels = {"io.kubernetes.pod.uid": of} if of else {}
+    request = cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(label_selector=labels))
+    return call("ListPodSandbox", at_s, request, cri.ListPodSandboxResponse(items=items))
+
+
 def stopped(uid: str, at_s: float) -> Any:
     request = cri.StopPodSandboxRequest(pod_sandbox_id=f"box-{uid}")
     return call("StopPodSandbox", at_s, request)
@@ -163,6 +171,16 @@ def test_ranges_of_user_ids_do_not_overlap() -> None:
         "b has the user IDs from 131072, c those from 131000",
     ]
     assert broken(law, [apart[0], stopped("a", 2), twice[2]]) == []
+    lists = [
+        (listed(2), 0),
+        (listed(2, of="c"), 1),
+        (listed(2, "a"), 1),
+        (listed(2, "a", state=cri.SANDBOX_NOTREADY), 0),
+        (listed(0.5), 1),  # from before it was made
+        (listed(3.5), 1),  # too late
+    ]
+    for told, breaches in lists:
+        assert len(broken(law, [apart[0], told, twice[2]])) == breaches
     assert broken(law, [apart[0], sandbox("a", 3, (65536, 65536))]) == []  # the same pod
     assert broken(law, [apart[0], sandbox("d", 3, (65536, 0))]) == []  # none at all
 

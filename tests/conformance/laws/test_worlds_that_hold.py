@@ -32,6 +32,9 @@ KEPT = {
     3035: "ends-shown: the sandbox of the pod takes long to stop",
     3206: "done-stays-done: records were taken away, and init containers run again",
     3873: "ends-noticed: with events nothing is shown while the server refuses it",
+    10147: "user-ids-given-once: lists tell that the runtime has lost the other's sandbox",
+    11045: "nothing-in-what-is-over: the runtime is away, and tells nothing",
+    12040: "restarts-go-up: the runtime has lost its records, and the status met another mirror",
 }
 """Seed by which the world was drawn -> which law was wrong, and why."""
 

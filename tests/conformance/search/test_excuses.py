@@ -45,6 +45,9 @@ def excused(law: str, what: str, *steps: Any, **world: Any) -> str | None:
          PLAIN, []),
         ("140309", "init-in-order", "p-node/main is made", {"initContainers": INIT},
          [{"reboot": True}]),
+        ("137710", "initialized-again", "p-node/main is made at 17 s, before two was started",
+         {"initContainers": [*INIT, {"name": "two"}]},
+         [{"fault": {"on": "RemoveContainer", "fails": {}}}]),
         ("141155", "startup-first", "p/main meets its livenessProbe", PROBED, []),
         ("51142", "done-stays-done", "p/main is made again", PLAIN, [{"drop": {"pod": "p"}}]),
         ("118321", "wanted-pods-go-on", f"{WAITS}, its sandbox was lost", NEVER, []),
@@ -84,6 +87,28 @@ def test_an_excuse_wants_what_it_is_about_to_be_told() -> None:
     assert excused("wanted-pods-go-on", ended, spec=side) is None
     probed = {**NEVER, "initContainers": [{**SIDECAR[0], "startupProbe": {}}]}
     assert excused("wanted-pods-go-on", ended, spec=probed) == "136969"
+
+
+def test_init_containers_of_an_old_sandbox_are_an_excuse_where_they_cannot_be_removed() -> None:
+    early = ("initialized-again", "p/main is made at 17 s, before two was started")
+    two = {**PLAIN, "initContainers": [*INIT, {"name": "two"}]}
+    for step in ({"fault": {"on": "RemoveContainer"}}, {"runtime": "crash"}):
+        assert excused(*early, step, spec=two) == "137710"
+    one = {**PLAIN, "initContainers": INIT}
+    assert excused(*early, {"fault": {"on": "RemoveContainer"}}, spec=one) is None
+    assert excused(*early, {"fault": {"on": "StopContainer"}}, spec=two) is None
+
+
+def test_a_static_pod_has_its_place_unless_it_comes_back() -> None:
+    many = ("no-more-than-fits", "3 pods run, and the node may have 2")
+    gone, back = {"remove": "p"}, {"apply": "p"}
+    away = {"rename_file": {"file": "p.yaml", "to": "q.yaml"}}
+    again = {"rename_file": {"file": "q.yaml", "to": "p.yaml"}}
+    assert excused(*many, back, gone, back) == "static-back-unadmitted"
+    assert excused(*many, back, away, again) == "static-back-unadmitted"
+    assert excused(*many, back, gone) is None
+    assert excused(*many, back, away, away) is None
+    assert excused(*many, gone, {"apply": "q"}) is None
 
 
 def test_an_excuse_holds_for_its_law_and_its_worlds_alone() -> None:

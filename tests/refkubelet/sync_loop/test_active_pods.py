@@ -18,14 +18,15 @@ from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.new_pods import NewPods
 
 PHASES = st.sampled_from(["", "Running", "Succeeded", "Failed"])
-PODS = st.tuples(st.sampled_from([None, *WorkState]), PHASES, PHASES)
+PODS = st.tuples(st.sampled_from([None, *WorkState]), PHASES, PHASES, st.booleans())
 
 
 @given(st.lists(st.lists(PODS, max_size=4), max_size=3))
 def test_a_pod_that_ends_counts_until_its_containers_have_stopped_LIFE_012(
-    rounds: list[list[tuple[WorkState | None, str, str]]],
+    rounds: list[list[tuple[WorkState | None, str, str, bool]]],
 ) -> None:
-    """Of a state of its worker, a phase of its object and a phase of its cached status."""
+    """Of a state of its worker, a phase of its object, a phase of its cached status, and whether it
+    is wanted again under its UID: then it keeps its place when its containers have stopped."""
     manager, workers, cached = PodManager(), WorkerQuestions(), cast(Any, {})
     statuses = StatusManager.__new__(StatusManager)
     statuses._deps, statuses._statuses = cast(Any, Pods(manager)), cached
@@ -39,16 +40,18 @@ def test_a_pod_that_ends_counts_until_its_containers_have_stopped_LIFE_012(
     )
     for rows in rounds:
         wanted = []
-        for number, (state, phase, shown) in enumerate(rows):
+        for number, (state, phase, shown, again) in enumerate(rows):
             pod = make_pod(name=f"p{number}", phase=phase)
             manager.update(pod)
             workers._records.pop(uid(pod), None)
             if state is not None:
-                workers._records[uid(pod)] = PodSyncStatus(uid(pod), "", state)
+                made = PodSyncStatus(uid(pod), "", state, restart_requested=again)
+                workers._records[uid(pod)] = made
             cached[uid(pod)] = Entry(PodStatus(phase=shown or None))
-            over = {phase, shown} & {"Succeeded", "Failed"}
-            ends = state in (WorkState.TERMINATED, WorkState.FINISHED)
-            if not (ends or (over and state in (None, WorkState.SYNCING))):
+            over = bool({phase, shown} & {"Succeeded", "Failed"})
+            stopped = state in (WorkState.TERMINATED, WorkState.FINISHED)
+            by_phase = state in (None, WorkState.SYNCING) or (stopped and again)
+            if not (over if by_phase else stopped):
                 wanted.append(pod)
         listed = {uid(pod) for pod in manager.pods()}
         known = {uid(pod) for pod in new_pods.active_pods()}

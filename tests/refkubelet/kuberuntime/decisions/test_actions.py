@@ -252,6 +252,29 @@ def test_plain_init_order_LIFE_120(
 
 
 @pytest.mark.parametrize(
+    ("inits", "left", "state", "wanted"),
+    [
+        pytest.param((I1, I2), "i2", "exited", ([], [], []), id="succeeded: i1 still runs"),
+        pytest.param((I1, S1), "s1", "exited", ([], [], []), id="a sidecar waits for i1"),
+        pytest.param((I1, I2), "i2", "created", ([], [], []), id="never started"),
+        pytest.param((I1, I2), "main", "exited", ([], [], []), id="a regular one"),
+        pytest.param((I1, I2), "i2", "running", ([], [], []), id="it runs"),
+    ],
+)
+def test_what_an_earlier_sandbox_has_left_is_no_progress_LIFE_120_BACK_105(
+    inits: Any, left: str, state: str, wanted: Any
+) -> None:
+    pod = make_pod(init=inits)
+    boxes = (sandbox(1), sandbox(0, ready=False))
+    before = record(pod, left, state, sandbox_id="s0")
+    runs = record(pod, "i1", "running", sandbox_id="s1", attempt=1)
+    assert starts(decide(pod, status(runs, before, sandboxes=boxes))) == wanted
+    done = record(pod, "i1", "exited", sandbox_id="s1", attempt=1)
+    goes_on = ([], [inits[1]["name"]] if state != "running" else [], [])
+    assert starts(decide(pod, status(done, before, sandboxes=boxes))) == goes_on
+
+
+@pytest.mark.parametrize(
     ("policy", "code", "reason", "restart"),
     [
         ("Always", 1, "Error", True),

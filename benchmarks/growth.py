@@ -67,7 +67,7 @@ class Dimension:
     power: int = 1
     """Of the input by the size: 2 where each of so many makes a version of an object with all of
     them, as containers do that start one after another: a status of 100 containers is written, told
-    and read 100 times."""
+    and read 100 times. 0 where there is more of what others have: it may not grow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +155,10 @@ def dimensions() -> dict[str, Dimension]:
     import growth_kubelet
     import growth_runtime
     import growth_suite
+    import growth_watches
 
-    return {
-        name: dimension
-        for module in (growth_kubelet, growth_runtime, growth_api, growth_suite)
-        for name, dimension in module.DIMENSIONS.items()
-    }
+    modules = (growth_kubelet, growth_runtime, growth_api, growth_watches, growth_suite)
+    return {name: dimension for module in modules for name, dimension in module.DIMENSIONS.items()}
 
 
 def rows(runs: int = 4, names: Iterable[str] = ()) -> list[Row]:

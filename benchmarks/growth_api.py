@@ -207,7 +207,7 @@ async def own_watches(api: FakeApi, size: int, meter: Meter) -> None:
     await fill(api, size)
     async with AsyncExitStack() as stack:
         seen = [
-            await _watch(stack, api, MAPS, {"fieldSelector": f"metadata.name=m{n}"})
+            await open_watch(stack, api, MAPS, {"fieldSelector": f"metadata.name=m{n}"})
             for n in range(size)
         ]
         with meter:
@@ -220,7 +220,7 @@ async def own_watches(api: FakeApi, size: int, meter: Meter) -> None:
 
 async def watches(api: FakeApi, size: int, meter: Meter, paths: list[str]) -> None:
     async with AsyncExitStack() as stack:
-        seen = [await _watch(stack, api, path, {}) for path in paths]
+        seen = [await open_watch(stack, api, path, {}) for path in paths]
         with meter:
             await fill(api, size)
             await asyncio.sleep(0.01)
@@ -232,14 +232,14 @@ async def idle_watches(api: FakeApi, size: int, meter: Meter) -> None:
     """A hundred objects are created while many watch something else."""
     async with AsyncExitStack() as stack:
         for _ in range(size):
-            await _watch(stack, api, "/api/v1/nodes", {})
+            await open_watch(stack, api, "/api/v1/nodes", {})
         with meter:
             for _ in range(size):
                 await must(api, "GET", f"{MAPS}")
             await fill(api, size)
 
 
-async def _watch(
+async def open_watch(
     stack: AsyncExitStack, api: FakeApi, path: str, params: dict[str, str]
 ) -> list[bytes]:
     """Open a watch; what it shows comes into the list."""
@@ -269,7 +269,7 @@ async def late_watch(api: FakeApi, size: int, meter: Meter) -> None:
     await fill(api, size)
     async with AsyncExitStack() as stack:
         with meter:
-            seen = await _watch(stack, api, MAPS, {"resourceVersion": "1"})
+            seen = await open_watch(stack, api, MAPS, {"resourceVersion": "1"})
             await asyncio.sleep(0.01)
         assert len(seen) >= size
 

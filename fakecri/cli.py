@@ -84,15 +84,12 @@ def _loop_factory(arguments: argparse.Namespace) -> Callable[[], asyncio.Abstrac
 
 def _warped(page: str) -> Callable[[], asyncio.AbstractEventLoop]:
     """Loops in the time of that clock page. Raises: CommandError."""
-    from simclock.timewarp import CannotWarp, TimePage, WarpedLoop
-    from simclock.timewarp.architectures import this_architecture
+    from simclock.timewarp import CannotWarp, loops_at
 
     try:
-        this_architecture()
-        opened = TimePage.open_or_create(page)
+        return loops_at(page)
     except CannotWarp as problem:
         raise CommandError(f"--clock-page: {problem}") from None
-    return lambda: WarpedLoop(opened)
 
 
 def _learn(path: Path) -> int:

@@ -47,6 +47,11 @@ class ServerOptions:
     """How often watches that take bookmarks get one; None: after initial events and at their
     time-out only, so that nothing happens in virtual time while nothing changes."""
 
+    waits_apart: bool = False
+    """Beside a latency: whether a change takes the time of those watches alone that it may be for.
+    False: each open watch waits over each change, whatever it is about, so that the runs of a seed
+    go as they always have; beside the watches of many nodes that is most of what a change costs."""
+
     request_limit: int = 100_000
     """How many requests `FakeApi.requests()` remembers; older ones are forgotten."""
 

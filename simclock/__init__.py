@@ -6,7 +6,7 @@ how a run goes. On a `ManualLoop` time passes only when a test lets it pass.
 """
 
 from simclock.aside import aside, call_aside
-from simclock.clock import Clock, RealClock, VirtualClock, format_rfc3339
+from simclock.clock import Clock, RealClock, VirtualClock, clock_of, format_rfc3339
 from simclock.dice import Ids, Rng, unguessable
 from simclock.latency import Delay, Latency
 from simclock.manual_loop import ManualLoop
@@ -27,6 +27,7 @@ __all__ = [
     "VirtualLoop",
     "aside",
     "call_aside",
+    "clock_of",
     "format_rfc3339",
     "python_clocks",
     "run_virtual",

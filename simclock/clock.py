@@ -88,6 +88,12 @@ class VirtualClock(Clock):
         return self._read_ns
 
 
+def clock_of(loop: asyncio.AbstractEventLoop) -> Clock:
+    """The clock that `loop` has, as a virtual or manual one does; else the machine's."""
+    own = getattr(loop, "clock", None)
+    return own if isinstance(own, Clock) else RealClock()
+
+
 def format_rfc3339(wall_ns: int, *, digits: int = 0) -> str:
     """`wall_ns` (nanoseconds since 1970) as an RFC 3339 time in UTC, ending in `Z`. It has `digits`
     fractional digits, 0 to 9; the rest is cut off, not rounded.

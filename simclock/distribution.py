@@ -9,7 +9,7 @@ from typing import Any, Final
 NAME: Final = "refkubelet"
 PACKAGES: Final = (
     *("simclock", "kubecri", "kubeobjects", "fakecri", "fakekubeapi", "refkubelet"),
-    "kubelet_conformance",
+    *("kubenodes", "kubelet_conformance"),
 )
 """What the distribution installs."""
 

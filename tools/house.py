@@ -22,7 +22,7 @@ from typing import Final
 
 PRODUCT: Final = (
     *("simclock", "timewarp", "kubeobjects", "fakecri", "fakekubeapi", "refkubelet"),
-    "conformance",
+    *("kubenodes", "conformance"),
 )
 NOT_PRODUCT: Final = ("conformance/cases/", "conformance/kubelet_conformance/cases/")
 MOST_MODULES: Final = 20

@@ -19,6 +19,7 @@ IN_WHEEL: Final = (
     "kubecri/v1/api_pb2.pyi",
     "fakecri/py.typed",
     "fakekubeapi/py.typed",
+    "kubenodes/py.typed",
     "simclock/py.typed",
 )
 NOT_IN_WHEEL: Final = ("tests/", "docs/", "results/", "tools/", "benchmarks/", "protos/", ".ci/")

@@ -74,6 +74,7 @@ TRIALS: Final = (
     Trial("", (IMPORTS, "fakecri --help", "fakekubeapi --help", "refkubelet run"), exits=2),
     Trial("", (IMPORTS, "fakecri --version"), from_sdist=True),
     Trial("kubelet", ("refkubelet --version", "refkubelet run --help")),
+    Trial("nodes", ("kubenodes --help", "pytest --markers")),
     Trial("kubelet,otel", ("python -c 'import refkubelet.telemetry.otel'",)),
     Trial(
         "conformance,containers",

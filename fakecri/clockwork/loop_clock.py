@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from types import ModuleType
 
-from simclock import Clock, RealClock, VirtualLoop
+from simclock import Clock, RealClock, VirtualLoop, clock_of
 from simclock.clock import NANOSECONDS
 
 
@@ -71,8 +71,7 @@ class LoopClock(Clock):
             _refuse_trio()
             return
         before, first = self._chosen, self._runs is _none_runs
-        own = getattr(loop, "clock", None)
-        after = own if isinstance(own, Clock) else RealClock()
+        after = clock_of(loop)
         both_real = isinstance(before, RealClock) and isinstance(after, RealClock)
         if not first and not both_real:
             # A virtual loop begins at 0 s; what passed there before the first question has passed.

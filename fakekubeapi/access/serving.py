@@ -63,15 +63,26 @@ def server_context(
 ) -> ssl.SSLContext:
     """How the server speaks TLS: with a certificate of the authority for these names and addresses
     and for those of this machine; a certificate that a client shows is verified, none is wanted."""
-    pem, key = _certificate(authority, hosts, now)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.NamedTemporaryFile() as file:  # readable by its owner only
-        file.write(pem.encode() + key)
+        file.write(server_pem(authority, hosts, now).encode())
         file.flush()
         context.load_cert_chain(file.name)
     context.load_verify_locations(cadata=authority.root_pem)
     context.verify_mode = ssl.CERT_OPTIONAL
     return context
+
+
+def server_pem(authority: CertificateAuthority, hosts: Collection[str], now: datetime) -> str:
+    """A server's certificate for these names and addresses and for those of this machine, and its
+    key."""
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])
+    names = (*hosts, *_NAMES)
+    pem, key = _signed(authority, subject, names, usages=_USAGES, now=now)
+    return pem + key.decode()
 
 
 def kubelet_client_pem(authority: CertificateAuthority, now: datetime) -> str:
@@ -86,17 +97,6 @@ def kubelet_client_pem(authority: CertificateAuthority, now: datetime) -> str:
     ]
     pem, key = _signed(authority, x509.Name(subject), (), usages=_CLIENT_USAGES, now=now)
     return pem + key.decode()
-
-
-def _certificate(
-    authority: CertificateAuthority, hosts: Collection[str], now: datetime
-) -> tuple[str, bytes]:
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])
-    names = (*hosts, *_NAMES)
-    return _signed(authority, subject, names, usages=_USAGES, now=now)
 
 
 def _signed(

@@ -10,24 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
 
 from fakekubeapi.errors import expired
 from fakekubeapi.storage.changes import Change
-from fakekubeapi.storage.selectors import field_value
-
-
-class Place(NamedTuple):
-    """What a feed is of. `resource` "": everything; `namespace` None: of all. `path`: a field that
-    has that `value`, by which a watch chooses its objects; "": they have nothing in common."""
-
-    resource: str = ""
-    namespace: str | None = None
-    path: str = ""
-    value: str = ""
-
-
-EVERYTHING: Final = Place()
+from fakekubeapi.storage.places import EVERYTHING, Place, values_of
 
 
 @dataclass(eq=False, slots=True)
@@ -135,11 +121,8 @@ class Feeds:
         if EVERYTHING in self._by_place:
             yield EVERYTHING
         resource = change.key.resource
-        objects: list[Any] = [change.object]
-        if change.previous is not None:
-            objects.append(change.previous)
         for path in self._paths.get(resource, ()):
-            for value in {field_value(obj, path) if path else "" for obj in objects}:
+            for value in values_of(change, path) if path else ("",):
                 for namespace in (None, change.key.namespace):
                     place = Place(resource, namespace, path, value)
                     if place in self._by_place:

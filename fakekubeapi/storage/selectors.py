@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from fakekubeapi.errors import bad_request
 from fakekubeapi.storage.label_selectors import parse_label_selector
@@ -54,18 +54,24 @@ def field_selector(text: str, supported: Sequence[str], *, own: bool = True) -> 
     return lambda obj: all((field_value(obj, k) != v) is negated for k, negated, v in terms)
 
 
-def required_value(text: str) -> tuple[str, str]:
-    """The dotted path and value that a field selector wants of every object, the first of several;
-    two empty texts where it wants none. Raises as `field_selector`.
+_NARROW: Final = ("metadata.name", "spec.nodeName")
+"""Fields whose values few objects share; the first is the narrowest."""
 
-    >>> required_value("a.b!=x,spec.nodeName=n1"), required_value("")
+
+def required_value(text: str) -> tuple[str, str]:
+    """The dotted path and value that a field selector wants of every object, of several those of
+    the narrowest; two empty texts where it wants none. Raises as `field_selector`.
+
+    >>> required_value("a.b!=x,status.phase=Running,spec.nodeName=n1"), required_value("")
     (('spec.nodeName', 'n1'), ('', ''))
     """
-    for raw in filter(None, (part.strip() for part in text.split(","))):
-        key, operator, value = _split_term(raw)
-        if operator != "!=":
-            return key, value
-    return "", ""
+    terms = [_split_term(raw) for raw in filter(None, (part.strip() for part in text.split(",")))]
+    wanted = [(path, value) for path, operator, value in terms if operator != "!="]
+    return min(wanted, key=_width, default=("", ""))
+
+
+def _width(wanted: tuple[str, str]) -> int:
+    return _NARROW.index(wanted[0]) if wanted[0] in _NARROW else len(_NARROW)
 
 
 def label_selector(text: str) -> Predicate:

@@ -8,16 +8,17 @@ remains a true snapshot.
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left, bisect_right, insort
-from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from fakekubeapi.errors import StatusError, expired
+from fakekubeapi.errors import StatusError
 from fakekubeapi.storage.changes import Change, ChangeType, Key, Object
-from fakekubeapi.storage.feeds import Feed, Feeds, Place
+from fakekubeapi.storage.feeds import Feed, Feeds
+from fakekubeapi.storage.history import History
 from fakekubeapi.storage.journal import Entry, Journal
+from fakekubeapi.storage.key_index import KeyIndex
+from fakekubeapi.storage.places import Place
 
 DEFAULT_HISTORY: Final = 10_000
 
@@ -32,11 +33,9 @@ class Store:
         self.given_uids: dict[Key, str] = {}
         """The UIDs that objects get when they are created, where somebody has chosen one."""
         self._objects: dict[Key, Object] = {}
-        self._keys: dict[str, list[Key]] = {}  # sorted, by resource
+        self._keys = KeyIndex(self._objects)
         self._feeds = Feeds()
-        self._changes: deque[Change] = deque()
-        self._history = history
-        self._compacted = 0
+        self._history = History(history)
         self._waiting: list[asyncio.Future[None]] = []
         self._journal: Journal | None = None
         if data is not None:
@@ -44,7 +43,7 @@ class Store:
             for entry in entries:
                 self._restore(entry, forgotten)
             self.revision = max(self.revision, forgotten)
-            self._compacted = max(self._compacted, forgotten)
+            self._history.compacted = max(self._history.compacted, forgotten)
             self._journal = journal
 
     def get(self, key: Key) -> Object | None:
@@ -56,14 +55,15 @@ class Store:
     ) -> list[Key]:
         """The keys of a resource by namespace and name. `namespace` None: of all namespaces;
         `after`: only those behind this namespace and name."""
-        keys = self._keys.get(resource, [])
-        start, end = 0, len(keys)
-        if namespace is not None:
-            start = bisect_left(keys, Key(resource, namespace, ""))
-            end = bisect_left(keys, Key(resource, f"{namespace}\0", ""))
-        if after is not None:
-            start = max(start, bisect_right(keys, Key(resource, *after)))
-        return keys[start:end]
+        return self._keys.find(Place(resource, namespace), after)
+
+    def keys_at(self, place: Place, after: tuple[str, str] | None = None) -> list[Key]:
+        """The keys of the objects at a place, as `keys` has them."""
+        return self._keys.find(place, after)
+
+    def last_key(self, resource: str, namespace: str | None) -> Key | None:
+        """The last of `keys`; None: there is none."""
+        return self._keys.last(resource, namespace)
 
     def items(self, resource: str, namespace: str | None = None) -> Iterator[Object]:
         """The stored objects of a resource, in the order of `keys`; not to be changed."""
@@ -72,7 +72,8 @@ class Store:
 
     def namespaced_keys(self, namespace: str) -> list[Key]:
         """The keys of all objects in a namespace, by resource and name."""
-        return [key for resource in sorted(self._keys) for key in self.keys(resource, namespace)]
+        resources = self._keys.resources()
+        return [key for resource in resources for key in self.keys(resource, namespace)]
 
     def put(self, key: Key, obj: Object) -> Object:
         """Store `obj`, new or changed, under the next revision; returns the stored object, whose
@@ -100,24 +101,15 @@ class Store:
     def changes_since(self, revision: int) -> list[Change]:
         """All changes after `revision`, the oldest first. Raises: StatusError 410 (Expired) when
         some of them are forgotten."""
-        if revision < self._compacted:
-            raise expired(revision, self._compacted)
-        newer: list[Change] = []
-        for change in reversed(self._changes):
-            if change.revision <= revision:
-                break
-            newer.append(change)
-        newer.reverse()
-        return newer
+        return self._history.since(revision)
 
     def follow(self, place: Place, revision: int) -> Feed:
         """A feed of the changes after `revision`, to be given back with `unfollow`. Raises:
         StatusError 410 (Expired) when some of them are forgotten."""
-        missed = self.changes_since(revision)
-        feed = self._feeds.open(place, revision, lambda: self._compacted)
+        missed = self._history.since(revision, place)
+        feed = self._feeds.open(place, revision, lambda: self._history.compacted)
         for change in missed:
-            if place.resource in ("", change.key.resource):
-                feed.put(change)
+            feed.put(change)
         return feed
 
     def unfollow(self, feed: Feed) -> None:
@@ -126,8 +118,7 @@ class Store:
 
     def compact(self) -> None:
         """Forget the whole history: a watch that has not seen all of it gets 410 Expired."""
-        self._changes.clear()
-        self._compacted = self.revision
+        self._history.forget(self.revision)
         if self._journal is not None:
             self._journal.rewrite(map(_entry_of, self._objects.items()), self.revision)
 
@@ -163,25 +154,18 @@ class Store:
         change = Change(revision=revision, type=kind, key=key, object=obj, previous=previous)
         self._keep(change)
         self.revision = change.revision
-        if change.type == "DELETED":
-            self._forget(change.key)
-        else:
-            self._note(change.key, change.object)
-        self._changes.append(change)
-        while len(self._changes) > self._history:
-            self._compacted = self._changes.popleft().revision
+        self._note(change.key, None if change.type == "DELETED" else change.object)
+        self._history.add(change)
         self._feeds.tell(change)
         self._wake_waiting()
 
-    def _note(self, key: Key, obj: Object) -> None:
-        if key not in self._objects:
-            insort(self._keys.setdefault(key.resource, []), key)
-        self._objects[key] = obj
-
-    def _forget(self, key: Key) -> None:
-        del self._objects[key]
-        keys = self._keys[key.resource]
-        del keys[bisect_left(keys, key)]
+    def _note(self, key: Key, obj: Object | None) -> None:
+        """Put an object where it is found; None: it is there no longer."""
+        self._keys.note(key, self._objects.get(key), obj)
+        if obj is None:
+            del self._objects[key]
+        else:
+            self._objects[key] = obj
 
     def _keep(self, change: Change) -> None:
         if self._journal is None:

@@ -18,7 +18,7 @@ from fakekubeapi.latency import EVENT
 from fakekubeapi.resources import Resource
 from fakekubeapi.resources.wire import as_written
 from fakekubeapi.storage.changes import Change
-from fakekubeapi.storage.feeds import EVERYTHING, Place
+from fakekubeapi.storage.places import EVERYTHING, Place
 from fakekubeapi.storage.selectors import Predicate
 from fakekubeapi.storage.store import Store
 from kubeobjects.schema.messages import Message
@@ -62,12 +62,14 @@ async def watch_events(
     options: WatchOptions,
     connected: Callable[[], bool],
     latency: Latency | None = None,
+    *,
+    apart: bool = False,
 ) -> AsyncGenerator[Event, None]:
     """The events of a watch, `{"type": ..., "object": ...}`, with the stored objects themselves.
 
     Ends at its time-out or after an ERROR event. Raises: ApiUnreachable once `connected()` is
     false; `store.wake()` makes a waiting watch look. `latency`: how long it takes from a change to
-    its event.
+    its event, if `apart` from one at the watch's own place, else from any.
     """
     loop = asyncio.get_running_loop()
     deadline = None if options.timeout_s is None else loop.time() + options.timeout_s
@@ -78,8 +80,7 @@ async def watch_events(
     revision, first = _begin(store, options, revision)
     for event in first:
         yield event
-    # With a latency each watch takes its time over each change, whatever it is about.
-    place = options.place if latency is None else EVERYTHING
+    place = options.place if latency is None or apart else EVERYTHING
     feed = None
     try:
         feed = store.follow(place, revision)
@@ -150,8 +151,9 @@ async def _before(change: Awaitable[None], deadline: float | None) -> bool:
 
 
 def _selected(store: Store, options: WatchOptions) -> Iterator[dict[str, Any]]:
-    for obj in store.items(options.resource.qualified, options.namespace):
-        if options.matches(obj):
+    for key in store.keys_at(options.place):
+        obj = store.get(key)
+        if obj is not None and options.matches(obj):
             yield obj
 
 

@@ -205,7 +205,9 @@ class Dispatcher:
         self._server()
         every_s = self._options.bookmark_every_s
         options = watch_options(asked.route, asked.params, bookmark_every_s=every_s)
-        return Response(200, {}, watch_events(self._store, options, connected, self._latency))
+        apart = self._options.waits_apart
+        events = watch_events(self._store, options, connected, self._latency, apart=apart)
+        return Response(200, {}, events)
 
     def _server(self) -> Server:
         """What the verbs work on. The first call creates the system namespaces. Without a clock of

@@ -16,7 +16,7 @@ from fakekubeapi.requests.parameters import (
 )
 from fakekubeapi.requests.routes import Route
 from fakekubeapi.storage.changes import Key, Object
-from fakekubeapi.storage.feeds import Place
+from fakekubeapi.storage.places import Place
 from fakekubeapi.storage.selectors import (
     Predicate,
     field_selector,
@@ -75,14 +75,15 @@ def list_of(store: Store, route: Route, params: Mapping[str, str]) -> Object:
         limit = 0  # a kube-apiserver answers from its cache, which knows no parts
     matches = chosen(route, params)
     last = _decode_continue(start) if start else None
-    keys = store.keys(route.resource.qualified, route.namespace, last)
+    keys = store.keys_at(_place(route, params), last)
+    last_of_all = store.last_key(route.resource.qualified, route.namespace)
     items: list[Object] = []
     metadata: dict[str, Any] = {"resourceVersion": str(store.revision)}
     for i, key in enumerate(keys):
         obj = store.get(key)
         if obj is not None and matches(obj):
             items.append({k: v for k, v in obj.items() if k not in ("kind", "apiVersion")})
-        if limit and len(items) == limit and i + 1 < len(keys):
+        if limit and len(items) == limit and key != last_of_all:
             metadata["continue"] = _encode_continue(key)
             if not any(params.get(selector) for selector in SELECTORS):
                 metadata["remainingItemCount"] = len(keys) - i - 1

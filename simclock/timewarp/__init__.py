@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from simclock.timewarp.elf import GoProgram, go_program
     from simclock.timewarp.jumper import Jumper
-    from simclock.timewarp.loop import WarpedClock, WarpedLoop, run
+    from simclock.timewarp.loop import WarpedClock, WarpedLoop, loops_at, run
     from simclock.timewarp.pages import TimePage
     from simclock.timewarp.refusal import CannotWarp
     from simclock.timewarp.requirements import require, why_not
@@ -34,6 +34,7 @@ __all__ = [
     "WarpedClock",
     "WarpedLoop",
     "go_program",
+    "loops_at",
     "require",
     "run",
     "why_not",
@@ -47,6 +48,7 @@ _HOMES: Final = {
     "WarpedClock": "loop",
     "WarpedLoop": "loop",
     "go_program": "elf",
+    "loops_at": "loop",
     "require": "requirements",
     "run": "loop",
     "why_not": "requirements",

@@ -221,6 +221,14 @@ class WarpedLoop(asyncio.SelectorEventLoop):
                 self.page.close()
 
 
+def loops_at(path: str) -> Callable[[], WarpedLoop]:
+    """A factory of loops in the time of the clock page at that path; it is made if there is none.
+    Raises: CannotWarp, also on machines whose programs cannot be warped."""
+    this_architecture()
+    page = TimePage.open_or_create(path)
+    return lambda: WarpedLoop(page)
+
+
 def run(main: Callable[[], Awaitable[T]], page: TimePage | None = None) -> T:
     """Run the coroutine function `main` on a new WarpedLoop to its end; returns its result.
 

@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
-from fakekubeapi_helpers import NODES, PODS, create, ok, pod, refused
+from fakekubeapi_helpers import CONFIGMAPS, NODES, PODS, configmap, create, ok, pod, refused
 
-from fakekubeapi import ApiUnreachable, FakeApi, api_latency
+from fakekubeapi import ApiUnreachable, FakeApi, ServerOptions, api_latency
 from fakekubeapi.latency import EVENT
 from simclock import Delay, Latency, Rng
 
@@ -72,6 +72,37 @@ async def test_a_watch_hears_of_changes_in_order_and_late() -> None:
     await asyncio.sleep(3)
     await create(api, PODS, pod("c"))
     assert await hearing == [("a", 7), ("b", 7), ("c", 10)]
+
+
+@pytest.mark.parametrize(("apart", "draws"), [(False, [3, 5]), (True, [1, 1])])
+async def test_watches_wait_over_all_changes_or_over_their_own(
+    apart: bool, draws: list[int]
+) -> None:
+    """What they hear, and when, is the same."""
+    drawn = 0
+
+    class Counting(Fixed):
+        def of(self, kind: str) -> Delay:
+            nonlocal drawn
+            drawn += kind == EVENT
+            return super().of(kind)
+
+    latency = Counting(watch_event=Delay(1, 1))
+    api = FakeApi(latency=latency, options=ServerOptions(waits_apart=apart))
+    paths = [(PODS, "spec.nodeName=n1"), (PODS, "spec.nodeName=n2"), (NODES, "")]
+    watches = [api.watch(path, params={"fieldSelector": fields}) for path, fields in paths]
+    hearing = [asyncio.create_task(_heard(events, 1)) for events in watches]
+    await asyncio.sleep(5)
+    await create(api, PODS, pod("a", node="n1"))
+    await asyncio.sleep(3)
+    assert drawn == draws[0]
+    await create(api, CONFIGMAPS, configmap("other"))
+    await asyncio.sleep(3)
+    assert drawn == draws[1]  # the first has heard what it waited for
+    assert await hearing[0] == [("a", 7)]
+    for task in hearing[1:]:
+        task.cancel()
+    await asyncio.gather(*hearing, return_exceptions=True)
 
 
 async def _heard(events, number):

@@ -23,6 +23,7 @@ PACKAGES = (
     "fakecri",
     "fakekubeapi",
     "refkubelet",
+    "kubenodes",
     "kubelet_conformance",
 )
 
@@ -34,9 +35,13 @@ ALLOWED = {
     "fakecri": {"simclock", "kubecri", "kubeobjects"},
     "fakekubeapi": {"simclock", "kubecri", "kubeobjects"},
     "refkubelet": {"simclock", "kubecri", "kubeobjects"},
-    "kubelet_conformance": {
+    "kubenodes": {
         *("simclock", "kubecri", "kubeobjects"),
         *("fakecri", "fakekubeapi", "refkubelet"),
+    },
+    "kubelet_conformance": {
+        *("simclock", "kubecri", "kubeobjects"),
+        *("fakecri", "fakekubeapi", "refkubelet", "kubenodes"),
     },
 }
 

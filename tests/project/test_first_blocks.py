@@ -138,7 +138,7 @@ def test_first_blocks_of_python_pass(
             files.append((title[1], block.text))
     assert len(dict(files)) == len(files)
     command = "pytest -q -p no:cacheprovider -W error"
-    if words[0] == "pytest" or "pytest-asyncio" in words:
+    if words[0] in ("pytest", "nodes") or "pytest-asyncio" in words:
         command += " -o asyncio_default_fixture_loop_scope=function"  # it warns of its change
     said = (
         f"{sum(len(re.findall(r'^(?:async )?def test_', text, re.M)) for _, text in files)} passed"

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from places import DOCS, ROOT
 
-PACKAGES = ("simclock", "timewarp", "kubeobjects", "fakecri", "fakekubeapi", "refkubelet")
+PACKAGES = (
+    *("simclock", "timewarp", "kubeobjects", "fakecri", "fakekubeapi", "refkubelet"),
+    "kubenodes",
+)
 MODULES = [
     *(path for name in PACKAGES for path in sorted((ROOT / name).rglob("*.py"))),
     *sorted(path for path in (ROOT / "conformance").rglob("*.py") if "cases" not in path.parts),

@@ -13,7 +13,7 @@ import pytest
 import source_pages
 from places import DOCS, ROOT
 
-PACKAGES = ("simclock", "fakecri", "fakekubeapi")
+PACKAGES = ("simclock", "fakecri", "fakekubeapi", "kubenodes")
 READERS = ("", "fakecri", "tutorials", "from")
 """Folders of pages for users. Others tell of the inside, and name files."""
 INSIDE = ("architecture", "decisions", "found", "gaps", "verified", "rules", "kubelets", "promises")

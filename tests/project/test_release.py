@@ -137,9 +137,9 @@ def test_a_repository_is_written_wherever_it_stands() -> None:
 
 LOOKED_UP: Final = frozenset(
     {"fakecri", "fakekubeapi", "kubecri", "kubelet_conformance", "kubeobjects", "refkubelet"}
-    | {"simclock"}
+    | {"simclock", "kubenodes"}
 )
-"""Names at the top that no other distribution on PyPI had as its name on 2026-11-29."""
+"""Names at the top that no other distribution on PyPI had as its name on 2026-11-30."""
 OTHERS: Final = frozenset({"conformance", "timewarp", "fakeapi"})
 """Names that we would like, and that others have there."""
 

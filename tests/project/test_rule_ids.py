@@ -15,7 +15,7 @@ RULE = re.compile(rf"(?<![A-Za-z0-9])(?:{AREAS})[-_]\d{{3}}(?!\d)")
 CLAUSE = re.compile(rf"(?<![A-Za-z0-9])(?:{AREAS})-\d{{3}}\.\d{{1,2}}(?!\d)")
 RANGE = re.compile(rf"\b({AREAS})-(\d{{3}})\.\.(\d{{3}})\b")
 CODE = (
-    *("simclock", "kubeobjects", "fakecri", "fakekubeapi", "refkubelet"),
+    *("simclock", "kubeobjects", "fakecri", "fakekubeapi", "refkubelet", "kubenodes"),
     *("conformance", "tests", "benchmarks"),
 )
 

@@ -17,7 +17,7 @@ from fakekubeapi import FakeApi
 from fakekubeapi.in_process import InProcessWire
 from kubelet_conformance.harness.api_server import ApiServer
 from kubelet_conformance.harness.kubelets.base import NodePaths
-from kubelet_conformance.harness.kubelets.fake_network import FakeNetwork
+from kubelet_conformance.harness.kubelets.fake_network import RunNetwork
 from kubelet_conformance.harness.kubelets.inprocess import InProcessKubelet, World
 from kubelet_conformance.harness.node.parts import kubelet_config
 from kubelet_conformance.harness.observing.words import call_line, is_write
@@ -94,7 +94,7 @@ class Node:
             rng=rng,
             ids=Ids(rng),
             node_name=NODE,
-            network=FakeNetwork(self.cri.ports),
+            network=RunNetwork(self.cri.ports),
             connect=self._client if with_api else None,
             keeps_log=False,  # tests have caplog
         )

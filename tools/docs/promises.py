@@ -24,17 +24,21 @@ from source_pages import API
 import fakecri.cli
 import fakekubeapi.cli
 import kubelet_conformance.cli
+import kubenodes.cli
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs" / "promises.md"
 PLACE: Final = re.compile(r"(<!-- promised: (\w+) -->\n).*?(?=<!-- /promised -->)", re.S)
 PACKAGES: Final = (*API, "fakecri.cgroupfs", "fakecri.deviceplugin")
 """Their `__all__` is promised."""
-IMPORTED: Final = re.compile(r"^from ((?:fake|simclock|kubelet_conf)[\w.]*) import ([\w, ]+)", re.M)
+IMPORTED: Final = re.compile(
+    r"^from ((?:fake|simclock|kubelet_conf|kubenodes)[\w.]*) import ([\w, ]+)", re.M
+)
 COMMANDS: Final[dict[str, Callable[[Sequence[str]], int]]] = {
     "fakecri": fakecri.cli.main,
     "fakekubeapi": fakekubeapi.cli.main,
     "kubelet-conformance": kubelet_conformance.cli.main,
+    "kubenodes": kubenodes.cli.main,
 }
 
 

@@ -21,6 +21,7 @@ READABLE: Final = ("refkubelet", "kubeobjects")
 API: Final = {
     "fakecri": "The fake CRI runtime.",
     "fakekubeapi": "The fake API server.",
+    "kubenodes": "Nodes for other people's tests.",
     "simclock": "Time, dice and names of tests.",
     "simclock.timewarp": "Go programs in a time that jumps.",
     "kubelet_conformance": "What cases are declared with.",

@@ -21,9 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakekubeapi import ApiUnreachable, FakeApi, ServerOptions
-from fakekubeapi.storage.changes import Key
+from fakekubeapi.storage.changes import Change, Key
 from fakekubeapi.storage.feeds import Feed
-from fakekubeapi.storage.selectors import label_selector
+from fakekubeapi.storage.selectors import Predicate, label_selector
 from fakekubeapi.storage.store import Store
 from simclock import NothingToWaitFor, Rng, run_virtual
 
@@ -329,31 +329,58 @@ async def test_bookmarks_are_empty_objects_as_go_writes_them(
     )
 
 
-WATCHES = (
-    {},
-    {"fieldSelector": "metadata.name=a"},
-    {"fieldSelector": "metadata.name!=a"},
-    {"fieldSelector": "metadata.name!=b,metadata.name=a"},
-    {"labelSelector": "x=1"},
+def named(*names: str) -> Predicate:
+    return lambda obj: obj["metadata"]["name"] in names
+
+
+def on(*nodes: str) -> Predicate:
+    return lambda obj: obj["spec"].get("nodeName", "") in nodes
+
+
+WATCHES: tuple[tuple[dict[str, str], Predicate], ...] = (
+    ({}, lambda _: True),
+    ({"fieldSelector": "metadata.name=a"}, named("a")),
+    ({"fieldSelector": "metadata.name!=a"}, named("b", "c")),
+    ({"fieldSelector": "metadata.name!=b,metadata.name=a"}, named("a")),
+    ({"labelSelector": "x=1"}, lambda obj: obj["metadata"].get("labels", {}).get("x") == "1"),
 )
-POD_WATCHES = (
-    {},
-    {"fieldSelector": "spec.nodeName=n1"},
-    {"fieldSelector": "status.phase=Running,spec.nodeName=n1"},
-    {"fieldSelector": "spec.nodeName="},
+POD_WATCHES: tuple[tuple[dict[str, str], Predicate], ...] = (
+    ({}, lambda _: True),
+    ({"fieldSelector": "spec.nodeName=n1"}, on("n1")),
+    (
+        {"fieldSelector": "status.phase=Pending,spec.nodeName=n1"},
+        lambda obj: on("n1")(obj) and obj["status"]["phase"] == "Pending",
+    ),
+    ({"fieldSelector": "spec.nodeName="}, on("")),
+    ({"fieldSelector": "status.phase=Running"}, lambda obj: obj["status"]["phase"] == "Running"),
 )
+
+
+def told_of(changes: list[Change], path: str, chosen: Predicate) -> list[tuple[str, str]]:
+    """What a watch at the path shall be told of these changes, found without any index."""
+    *_, resource = path.split("/")
+    space = path.split("/")[4] if "namespaces" in path else None
+    told = []
+    for change in changes:
+        if change.key.resource != resource or space not in (None, change.key.namespace):
+            continue
+        before = change.previous is not None and chosen(change.previous)
+        after = change.type != "DELETED" and chosen(change.object)
+        if before or after:
+            kind = "DELETED" if not after else "MODIFIED" if before else "ADDED"
+            told.append((kind, change.key.name))
+    return told
 
 
 @pytest.mark.parametrize("seed", range(20))
 async def test_watches_hear_of_all_that_is_for_them(seed: int) -> None:
-    """What a watch is told while it is open is what one sees that looks through the whole history
-    afterwards."""
+    """Those that are open, and those that begin afterwards where these began."""
     rng = Rng(seed).stream("changes")
     api = FakeApi()
     await create(api, "/api/v1/namespaces", {"metadata": {"name": "other"}})
     spaces = ("/api/v1/namespaces/default", "/api/v1/namespaces/other", "/api/v1")
-    chosen = [(f"{space}/configmaps", params) for space in spaces for params in WATCHES]
-    chosen += [(f"{space}/pods", params) for space in spaces for params in POD_WATCHES]
+    chosen = [(f"{space}/configmaps", *watch) for space in spaces for watch in WATCHES]
+    chosen += [(f"{space}/pods", *watch) for space in spaces for watch in POD_WATCHES]
     first = str(api.store.revision)
     told: list[list[Any]] = [[] for _ in chosen]
 
@@ -363,12 +390,12 @@ async def test_watches_hear_of_all_that_is_for_them(seed: int) -> None:
 
     tasks = [
         asyncio.create_task(listen(path, params, heard))
-        for (path, params), heard in zip(chosen, told, strict=True)
+        for (path, params, _), heard in zip(chosen, told, strict=True)
     ]
     for _ in range(60):
         space, name = rng.choice(spaces[:2]), rng.choice("abc")
         maps, pods = f"{space}/configmaps", f"{space}/pods"
-        change = rng.randrange(6)
+        change = rng.randrange(7)
         labels = {"x": str(rng.randrange(2))}
         if change == 0:
             meta = {"name": name, "labels": labels}
@@ -384,6 +411,10 @@ async def test_watches_hear_of_all_that_is_for_them(seed: int) -> None:
         elif change == 4:
             body = {"target": {"name": rng.choice(("n1", "n2"))}}
             await api.request("POST", f"{pods}/{name}/binding", body=body)
+        elif change == 5:
+            body = {"status": {"phase": rng.choice(("Pending", "Running"))}}
+            merge = "application/merge-patch+json"
+            await api.request("PATCH", f"{pods}/{name}/status", body=body, content_type=merge)
         else:
             await api.request("DELETE", f"{pods}/{name}", body={"gracePeriodSeconds": 0})
         if rng.random() < 0.5:
@@ -393,7 +424,9 @@ async def test_watches_hear_of_all_that_is_for_them(seed: int) -> None:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     assert sum(map(len, told)) > 20
-    for (path, params), heard in zip(chosen, told, strict=True):
+    changes = api.store.changes_since(int(first))
+    for (path, params, is_chosen), heard in zip(chosen, told, strict=True):
+        assert heard == told_of(changes, path, is_chosen), (path, params)
         assert heard == await seen(api, path, **params, resourceVersion=first), (path, params)
 
 

@@ -1,67 +1,35 @@
-"""The network of a virtual run: how refkubelet's probes reach the ports of the fake's containers.
-
-There are no sockets: the fake gives answers, after the time they take, and this module translates
-its answers and errors into those of refkubelet's network.
-"""
+"""The network of a virtual run: the ports of the fake's containers, and the URL with manifests."""
 
 from __future__ import annotations
 
 import asyncio
-import errno
-import os
 from typing import Final
-from urllib.parse import urlsplit
 
-from fakecri.programs.ports import Hung, NoSuchService, NotServed, Ports, WrongProtocol
-from kubelet_conformance.harness.kubelets.shared_ports import SharedPorts
 from kubelet_conformance.harness.manifest_url import ManifestUrl
-from kubeobjects.golang.duration import format_duration
-from refkubelet.host.addresses import target_of
+from kubenodes.network import REFUSED, FakeNetwork, PodPorts
 from refkubelet.host.network import (
     NO_HEADERS_IN_TIME,
     HttpAnswer,
     HttpRequest,
     NetworkError,
     dial_error,
-    health_error,
-    not_connected,
-    sent_headers,
 )
 
-REFUSED: Final = OSError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+MANIFESTS: Final = ("manifests.test", 80)
 
 
-class FakeNetwork:
-    """refkubelet's `Network` over the ports of a fake."""
+class RunNetwork(FakeNetwork):
+    """As the network of any node in this process; `manifests`: what is at `staticPodURL`."""
 
-    def __init__(self, ports: Ports | SharedPorts, manifests: ManifestUrl | None = None) -> None:
-        self._ports = ports
+    def __init__(self, ports: PodPorts, manifests: ManifestUrl | None = None) -> None:
+        super().__init__(ports)
         self._manifests = manifests
 
     async def http_get(self, request: HttpRequest, timeout_s: float | None) -> HttpAnswer:
-        """The answer of the fake's port. Raises NetworkError with the message that refkubelet's own
-        network would have."""
+        """The answer of the fake's port, or that of the URL with manifests. Raises NetworkError."""
         if self._manifests is not None and request.url == self._manifests.url:
             return await self._manifest(self._manifests, request, timeout_s)
-        parts, target = urlsplit(request.url), target_of(request.url)
-        host, port = target.host, target.port
-        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        tls = parts.scheme == "https"
-        try:
-            async with asyncio.timeout(timeout_s):
-                served = await self._ports.http(host, port, path, sent_headers(request), tls=tls)
-        except TimeoutError:
-            raise NetworkError(NO_HEADERS_IN_TIME) from None
-        except NotServed:
-            raise NetworkError(dial_error(REFUSED, host, port)) from None
-        except WrongProtocol as error:
-            plain = tls and error.spoken == "http"
-            text = "http: server gave HTTP response to HTTPS client" if plain else "EOF"
-            raise NetworkError(text) from None
-        except Hung:
-            raise NetworkError("EOF") from None
-        broken = "unexpected EOF" if served.lost_bytes else ""
-        return HttpAnswer(served.status, served.location, served.body, broken)
+        return await super().http_get(request, timeout_s)
 
     async def _manifest(
         self, manifests: ManifestUrl, request: HttpRequest, timeout_s: float | None
@@ -72,29 +40,5 @@ class FakeNetwork:
         except TimeoutError:
             raise NetworkError(NO_HEADERS_IN_TIME) from None
         if not status:
-            raise NetworkError(dial_error(REFUSED, "manifests.test", 80))
+            raise NetworkError(dial_error(REFUSED, *MANIFESTS))
         return HttpAnswer(status, body=body[: request.body_bytes])
-
-    async def tcp_connect(self, host: str, port: int, timeout_s: float) -> None:
-        """Returns if the port is open. Raises NetworkError."""
-        try:
-            self._ports.connect(host, port)
-        except NotServed:
-            raise NetworkError(dial_error(REFUSED, host, port)) from None
-
-    async def grpc_health(self, address: str, service: str, timeout_s: float) -> str:
-        """The health of that service (`SERVING`). Raises NetworkError."""
-        host, _, port = address.rpartition(":")
-        took = format_duration(timeout_s)
-        try:
-            async with asyncio.timeout(timeout_s):
-                return await self._ports.health(host.strip("[]"), int(port), service)
-        except TimeoutError:
-            raise NetworkError(health_error("DEADLINE_EXCEEDED", "", took)) from None
-        except NoSuchService as error:
-            raise NetworkError(health_error("NOT_FOUND", str(error), took)) from None
-        except Hung as error:
-            raise NetworkError(health_error("UNAVAILABLE", str(error), took)) from None
-        except (NotServed, WrongProtocol):
-            await asyncio.sleep(timeout_s)  # the client keeps trying until its time is up
-            raise NetworkError(not_connected(address, took)) from None

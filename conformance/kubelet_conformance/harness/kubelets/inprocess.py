@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -29,9 +29,11 @@ from kubelet_conformance.harness.kubelets.base import (
     KubeletDied,
     NodePaths,
 )
-from kubelet_conformance.harness.kubelets.fake_network import FakeNetwork
+from kubelet_conformance.harness.kubelets.fake_network import RunNetwork
 from kubelet_conformance.harness.kubelets.login_plugins import PlayedScripts
 from kubelet_conformance.harness.kubelets.own_log import OwnLog
+from kubenodes.running import RunningKubelet
+from kubenodes.wire import RuntimeWire
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.certificates.store import CertificateError
 from refkubelet.config import ConfigError, load_config
@@ -89,7 +91,7 @@ class World:
     """Its UIDs."""
     node_name: str
     """The name of the node at the API."""
-    network: FakeNetwork
+    network: RunNetwork
     """What probes reach."""
     connect: Callable[[], LightkubeApiClient] | None = None
     """Makes a kubelet's client of the API server; None: there is none."""
@@ -116,68 +118,33 @@ class _Given(Struct, frozen=True):
     labels: Mapping[str, str] = NO_LABELS
 
 
-class RuntimeWire:
-    """The way of one kubelet to its runtime. Cut, nothing passes any more: a killed process sends
-    nothing, however its tasks end here."""
-
-    def __init__(self, target: Any) -> None:
-        self._target = target
-        self.is_cut = False
-
-    async def call(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any:
-        """As the target's."""
-        self._refuse_when_cut(method)
-        return await self._target.call(method, request, timeout_s=timeout_s)
-
-    async def call_bytes(
-        self, method: str, request: Any, *, timeout_s: float | None = None
-    ) -> bytes:
-        """As the target's."""
-        self._refuse_when_cut(method)
-        answer: bytes = await self._target.call_bytes(method, request, timeout_s=timeout_s)
-        return answer
-
-    def stream(
-        self, method: str, request: Any, *, timeout_s: float | None = None
-    ) -> AsyncIterator[Any]:
-        """As the target's."""
-        self._refuse_when_cut(method)
-        stream: AsyncIterator[Any] = self._target.stream(method, request, timeout_s=timeout_s)
-        return stream
-
-    def _refuse_when_cut(self, method: str) -> None:
-        if self.is_cut:
-            raise asyncio.CancelledError(f"{method} of a killed kubelet")
-
-
 class InProcessKubelet:
     """`Kubelet` of the harness over refkubelet's own."""
 
     def __init__(self, paths: NodePaths, world: World) -> None:
         self._paths = paths
         self._world = world
-        self._kubelet: Kubelet | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._wire = RuntimeWire(world.target)
+        self._run: RunningKubelet | None = None
+        self._inner: Kubelet | None = None
         self._api: LightkubeApiClient | None = None
         self._shown: dict[str, tuple[Any, Any, dict[str, Any]]] = {}
         self._log = OwnLog(world.clock)
 
     async def start(self, config: Mapping[str, Any], flags: Sequence[str] = ()) -> None:
         """Load the configuration from its file and the flags, and run. Raises KubeletDied."""
-        if self._task is not None:
+        if self._run is not None:
             raise RuntimeError("the kubelet runs already")
         self._log.begin(logging.INFO if self._world.keeps_log else logging.ERROR)
         self._paths.config.write_text(json.dumps(config))
-        self._wire = RuntimeWire(self._world.target)
+        wire = RuntimeWire(self._world.target)
         try:
             given = self._given(flags)
-            kubelet = Kubelet(given.config, self._deps(given, await self._runtime_version()))
+            kubelet = Kubelet(given.config, self._deps(given, await self._runtime_version(), wire))
             _ = kubelet.servers.main
         except _REFUSALS as refused:
             raise KubeletDied(f"the kubelet does not start: {refused}") from refused
-        self._kubelet = kubelet
-        self._task = asyncio.create_task(kubelet.run(), name="kubelet under test")
+        self._inner = kubelet
+        self._run = RunningKubelet(kubelet, wire, self._api, "kubelet under test")
 
     def _given(self, flags: Sequence[str]) -> _Given:
         """What the file and the flags say, read as a process reads them. Raises one of
@@ -205,7 +172,7 @@ class InProcessKubelet:
             return UNKNOWN
         return runtime_version(told.runtime_name, told.runtime_version)
 
-    def _deps(self, given: _Given, runtime: str) -> KubeletDeps:
+    def _deps(self, given: _Given, runtime: str, wire: RuntimeWire) -> KubeletDeps:
         """What the kubelet works with. Raises ThresholdError."""
         world, config = self._world, given.config
         self._api = world.connect() if world.connect else None
@@ -220,7 +187,7 @@ class InProcessKubelet:
             labels=given.labels,
         )
         return KubeletDeps(
-            target=self._wire,
+            target=wire,
             machine=world.machine,
             clock=world.clock,
             rng=world.rng,
@@ -254,57 +221,47 @@ class InProcessKubelet:
     @property
     def runs(self) -> bool:
         """Whether it was started, and neither stopped nor killed since."""
-        return self._task is not None
+        return self._run is not None
 
     @property
     def inner(self) -> Kubelet:
         """refkubelet's own, for tests of refkubelet. Raises KubeletDied when none runs."""
-        if self._kubelet is None:
+        if self._inner is None:
             raise KubeletDied("the kubelet does not run")
-        return self._kubelet
+        return self._inner
 
     async def stop(self) -> None:
         """As SIGTERM; returns when it has ended. Raises KubeletDied for one that ended in another
         way."""
-        task, stopped = self._running(), self.inner
-        self._kubelet = None
-        await stopped.stop()
+        run, self._inner = self._taken(), None
         try:
-            await asyncio.gather(task, return_exceptions=self._wire.is_cut)
+            await run.stop()
         except Exception as problem:
             raise _died(problem) from problem
-        finally:
-            await self._disconnect()
 
     async def kill(self) -> None:
         """As SIGKILL; returns when it has ended: nothing that it still wanted to send is sent."""
-        task, self._kubelet = self._running(), None
-        self.cut()
-        await self._disconnect()
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        run, self._inner = self._taken(), None
+        await run.kill()
 
     def cut(self) -> None:
         """Let nothing of it pass to the runtime any more."""
-        self._wire.is_cut = True
+        if self._run is not None:
+            self._run.cut()
 
     async def ended(self) -> None:
         """Wait until it has ended by itself. Raises what ended it."""
-        await self._running()
+        await self._taken().wait()
 
-    async def _disconnect(self) -> None:
-        if self._api is not None:
-            await self._api.aclose()
-
-    def _running(self) -> asyncio.Task[None]:
-        task, self._task = self._task, None
-        if task is None:
+    def _taken(self) -> RunningKubelet:
+        run, self._run = self._run, None
+        if run is None:
             raise RuntimeError("the kubelet does not run")
-        return task
+        return run
 
     async def close(self) -> None:
         """Kill it if it runs."""
-        if self._task is not None:
+        if self._run is not None:
             await self.kill()
         self._log.end()
 
@@ -314,11 +271,11 @@ class InProcessKubelet:
 
     async def pods(self) -> Sequence[dict[str, Any]]:
         """The pods as `/pods` shows them; nothing while the kubelet is stopped."""
-        if self._task is None or self._kubelet is None:
+        if self._run is None or self._inner is None:
             return []
-        if self._task.done():
-            raise _died(self._task.exception())
-        return [self._as_json(pod) for pod in self._kubelet.pods_with_status()]
+        if self._run.ended:
+            raise _died(self._run.problem)
+        return [self._as_json(pod) for pod in self._inner.pods_with_status()]
 
     async def summary(self) -> dict[str, Any]:
         """As `/stats/summary` shows it."""
@@ -366,9 +323,9 @@ class InProcessKubelet:
 
     async def pod_resources(self, method: str, **fields: str) -> Any:
         """As the socket of a daemon answers. Raises LookupError."""
-        if self._kubelet is None:
+        if self._inner is None:
             raise LookupError("the kubelet does not run")
-        answers = self._kubelet.resources.pod_resources
+        answers = self._inner.resources.pod_resources
         match method:
             case "List":
                 return answers.list()

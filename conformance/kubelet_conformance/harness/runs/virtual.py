@@ -18,11 +18,10 @@ from fakecri import FakeNode, cri_latency
 from fakecri.deviceplugin import InProcessPlugins
 from fakecri.deviceplugin.registered import InProcessRegistry
 from fakekubeapi import FakeApi, api_latency
-from fakekubeapi.in_process import InProcessWire
 from kubelet_conformance.harness import limits
 from kubelet_conformance.harness.api_server import ApiServer
 from kubelet_conformance.harness.kubelets.base import NodePaths
-from kubelet_conformance.harness.kubelets.fake_network import FakeNetwork
+from kubelet_conformance.harness.kubelets.fake_network import RunNetwork
 from kubelet_conformance.harness.kubelets.inprocess import HOST_IP, InProcessKubelet, World
 from kubelet_conformance.harness.machines.cgroup_trees import trees_of
 from kubelet_conformance.harness.machines.disks import FollowedDisk
@@ -33,8 +32,8 @@ from kubelet_conformance.harness.runs.case_run import OURS, Outcome, Result, run
 from kubelet_conformance.harness.runs.choice import Choice
 from kubelet_conformance.harness.runtimes.fake import FakeRuntime
 from kubelet_conformance.registry import Case, Feature
+from kubenodes.wire import client_of
 from kubeobjects.structs import replace
-from refkubelet.api.lightkube_client import LightkubeApiClient
 from simclock import Clock, Ids, Rng, VirtualLoop, run_virtual
 
 IN_MEMORY: Final = "/dev/shm"
@@ -94,7 +93,7 @@ async def virtual_parts(
         ids=ids,
         node_name=NODE_NAME,
         connect=partial(client_of, fake_api) if fake_api else None,
-        network=FakeNetwork(runtime.cri.ports, manifests),
+        network=RunNetwork(runtime.cri.ports, manifests),
         device_plugins=plugins,
         registry=registry,
         apparmor=Feature.NO_APPARMOR not in case.needs,
@@ -138,11 +137,6 @@ def _machine_parts(
         disk=FollowedDisk(machine, paths.root) if Feature.OWN_DISK in case.needs else None,
         numbers_set=True,
     )
-
-
-def client_of(api: FakeApi) -> LightkubeApiClient:
-    """A client of that API server in this process."""
-    return LightkubeApiClient.over(InProcessWire(api))
 
 
 def virtual_clock() -> Clock:

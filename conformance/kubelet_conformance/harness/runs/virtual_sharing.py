@@ -13,7 +13,7 @@ from fakecri import cri_latency
 from fakekubeapi import FakeApi, api_latency
 from kubelet_conformance.harness import limits
 from kubelet_conformance.harness.kubelets.base import NodePaths
-from kubelet_conformance.harness.kubelets.fake_network import FakeNetwork
+from kubelet_conformance.harness.kubelets.fake_network import RunNetwork
 from kubelet_conformance.harness.kubelets.inprocess import HOST_IP, InProcessKubelet, World
 from kubelet_conformance.harness.kubelets.shared_ports import SharedPorts
 from kubelet_conformance.harness.node.parts import NODE_NAME, kubelet_config
@@ -21,10 +21,11 @@ from kubelet_conformance.harness.runs.case_run import Result
 from kubelet_conformance.harness.runs.choice import LATENCY
 from kubelet_conformance.harness.runs.shared_kubelet import SharedKubelet
 from kubelet_conformance.harness.runs.sharing import run_beside
-from kubelet_conformance.harness.runs.virtual import client_of, virtual_clock
+from kubelet_conformance.harness.runs.virtual import virtual_clock
 from kubelet_conformance.harness.runtimes.fake import FakeRuntime
 from kubelet_conformance.harness.sharing.router import CriRouter
 from kubelet_conformance.registry import Case, Feature
+from kubenodes.wire import client_of
 from simclock import Ids, Rng, run_virtual
 
 
@@ -68,7 +69,7 @@ async def virtual_shared_kubelet(
         ids=ids,
         node_name=NODE_NAME,
         connect=partial(client_of, api) if api else None,
-        network=FakeNetwork(ports),
+        network=RunNetwork(ports),
         keeps_log=False,
     )
     kubelet = InProcessKubelet(paths, world)

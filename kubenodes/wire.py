@@ -1,0 +1,130 @@
+"""The ways of a kubelet in this process to its runtime and to the API server; each can be cut."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, TypeVar
+
+from fakekubeapi import FakeApi
+from fakekubeapi.in_process import InProcessWire
+from refkubelet.api.lightkube_client import LightkubeApiClient
+from refkubelet.api.wire import Wire
+
+T = TypeVar("T")
+
+
+def client_of(api: FakeApi) -> LightkubeApiClient:
+    """A client of that API server in this process."""
+    return LightkubeApiClient.over(InProcessWire(api))
+
+
+class RuntimeWire:
+    """The way of one kubelet to its runtime. Cut, nothing passes any more: a killed process sends
+    nothing, however its tasks end here."""
+
+    def __init__(self, target: Any) -> None:
+        self._target = target
+        self.is_cut = False
+
+    async def call(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any:
+        """As the target's."""
+        self._refuse_when_cut(method)
+        return await self._target.call(method, request, timeout_s=timeout_s)
+
+    async def call_bytes(
+        self, method: str, request: Any, *, timeout_s: float | None = None
+    ) -> bytes:
+        """As the target's."""
+        self._refuse_when_cut(method)
+        answer: bytes = await self._target.call_bytes(method, request, timeout_s=timeout_s)
+        return answer
+
+    def stream(
+        self, method: str, request: Any, *, timeout_s: float | None = None
+    ) -> AsyncIterator[Any]:
+        """As the target's."""
+        self._refuse_when_cut(method)
+        stream: AsyncIterator[Any] = self._target.stream(method, request, timeout_s=timeout_s)
+        return stream
+
+    def _refuse_when_cut(self, method: str) -> None:
+        if self.is_cut:
+            raise asyncio.CancelledError(f"{method} of a killed kubelet")
+
+
+class NodeWire:
+    """The way of one node to an API server that it may share with other nodes.
+
+    While it is lost, requests fail at once, as without a route, and open watches break. Closing it
+    leaves the shared wire open.
+    """
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._is_lost = False
+        self._reading: set[asyncio.Timeout] = set()
+
+    def lose(self) -> None:
+        """Let nothing pass until `restore`."""
+        self._is_lost = True
+        now_s = asyncio.get_running_loop().time()
+        for reading in self._reading:
+            reading.reschedule(now_s)
+
+    def restore(self) -> None:
+        """Let everything pass again."""
+        self._is_lost = False
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        content_type: str = "",
+    ) -> tuple[int, bytes]:
+        """As `Wire.request`. Raises ConnectionError while the way is lost."""
+        self.refuse_when_lost()
+        return await self._wire.request(
+            method, path, params=params, content=content, content_type=content_type
+        )
+
+    @asynccontextmanager
+    async def watch(
+        self, path: str, params: Mapping[str, str]
+    ) -> AsyncIterator[tuple[int, bytes, AsyncIterator[bytes]]]:
+        """As `Wire.watch`. Raises ConnectionError while the way is lost; so does reading the
+        lines when it gets lost."""
+        self.refuse_when_lost()
+        async with self._wire.watch(path, params) as (status, refusal, lines):
+            async with aclosing(self.until_lost(lines)) as passing:
+                yield status, refusal, passing
+
+    async def until_lost(self, lines: AsyncIterator[T]) -> AsyncGenerator[T, None]:
+        """What comes of `lines`. Raises ConnectionError when the way gets lost."""
+        while True:
+            self.refuse_when_lost()
+            try:
+                async with asyncio.timeout(None) as reading:
+                    self._reading.add(reading)
+                    try:
+                        line = await anext(lines, None)
+                    finally:
+                        self._reading.discard(reading)
+            except TimeoutError:
+                self.refuse_when_lost()
+                raise
+            if line is None:
+                return
+            yield line
+
+    async def aclose(self) -> None:
+        """Nothing: the wire belongs to whoever made it."""
+
+    def refuse_when_lost(self) -> None:
+        """Raises ConnectionError while the way is lost."""
+        if self._is_lost:
+            raise ConnectionError("this node has lost the network to the API server")

@@ -54,8 +54,14 @@ def pytest_asyncio_loop_factories(
     return {"real": asyncio.new_event_loop}
 
 
+def pytest_collection() -> None:
+    """Collecting garbage among some ten thousand tests again and again takes a part of the time,
+    already while they become so many."""
+    collect_less()
+
+
 def pytest_collection_finish() -> None:
-    """Collecting garbage among some ten thousand tests again and again takes a part of the time."""
+    """Nor is there any among the tests themselves."""
     collect_less()
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -142,8 +143,14 @@ def product_definitions(words: Iterable[str]) -> Iterator[Place]:
             text = file.read_text()
             lower = text.lower()
             if any(word in lower for word in words):
-                for _, place in definitions(str(file.relative_to(root)), ast.parse(text)):
-                    yield place
+                yield from _defined(file, root)
+
+
+@cache
+def _defined(file: Path, root: Path) -> tuple[Place, ...]:
+    """What a module of the product defines; it is read once, for it stays as it is."""
+    found = definitions(str(file.relative_to(root)), ast.parse(file.read_text()))
+    return tuple(place for _, place in found)
 
 
 def closest(cited_at: Iterable[Place]) -> list[Place]:

@@ -8,6 +8,7 @@ import importlib.util
 import re
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +26,14 @@ OUTSIDE: Final = "case_files"
 
 def fixtures() -> list[Case]:
     """The fixtures. Raises ScriptError for a wrong one."""
-    return [_scenario(path) for path in shipped()]
+    return [_fixture(path) for path in shipped()]
+
+
+@cache
+def _fixture(path: Path) -> Case:
+    """The case of a file that this package brings, which stays as it is: reading all of them takes
+    seconds, so that a process does it once."""
+    return _scenario(path)
 
 
 def all_cases() -> list[Case]:

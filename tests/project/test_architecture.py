@@ -195,12 +195,13 @@ def test_module_says_what_it_is_and_exports_what_it_has(name: str) -> None:
         if "; install " not in str(error):  # it says what this machine lacks
             raise
         pytest.skip(str(error))
-    if Path(module.__file__ or "").stat().st_size > 0:
+    source = Path(module.__file__ or "").read_text()
+    if source:
         assert module.__doc__, f"{name} has no docstring"
     for exported in getattr(module, "__all__", ()):
         assert hasattr(module, exported), f"{name}.__all__ names {exported}, which is not there"
-    results = doctest.testmod(module)
-    assert results.failed == 0
+    if ">>> " in source:  # looking for examples takes most of the time
+        assert doctest.testmod(module).failed == 0
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from node_world import PODS, Node, Tap, on_node
 
 DOWN_S: Final = 0.7
 READS: Final = ("List", "Status", "Version", "ImageFsInfo", "ImageStatus", "RuntimeConfig")
+RELIST: Final = ("ListPodSandbox", "ListContainers")
 READ_STATUSES: Final = ("PodSandboxStatus", "ContainerStatus")
 LATENCIES_S: Final = {"RunPodSandbox": 0.15, "CreateContainer": 0.02, "StartContainer": 0.07}
 Act = Callable[[Node], Any]
@@ -212,10 +213,12 @@ class _Course:
 
 def points_of(methods: Sequence[str]) -> list[Point]:
     """Where to crash: at every call. One that changes something before the runtime got it, and
-    after; one that only reads, when its answer was on the way: before it, nothing was different."""
+    after; one that only reads, when its answer was on the way: before it, nothing was different.
+    So it is between the two lists of one relist, which follow each other at once."""
     return [
         Point(number, method, after)
-        for number, method in enumerate(methods)
+        for number, (method, following) in enumerate(zip(methods, [*methods[1:], ""], strict=True))
+        if (method, following) != RELIST
         for after in ((True,) if is_reading(method) else (False, True))
     ]
 

@@ -26,6 +26,7 @@ from kubeobjects.strict.values import parse_yaml, read_yaml
 SCHEMA: dict[str, Any] = json.loads(
     (ROOT / "conformance/kubelet_conformance/scenario.schema.json").read_text()
 )
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 PAGE = (ROOT / "docs/scenarios.md").read_text()
 
 
@@ -36,9 +37,14 @@ def test_the_schema_is_the_one_of_the_structs() -> None:
     ).read_text() == schema_text()
 
 
+def test_the_schema_is_a_schema() -> None:
+    assert SCHEMA["$schema"] == VALIDATOR.META_SCHEMA["$id"]
+    VALIDATOR.check_schema(SCHEMA)
+
+
 @pytest.mark.parametrize("path", shipped(), ids=lambda path: path.stem)
 def test_fixtures_are_what_the_schema_takes(path: Any) -> None:
-    jsonschema.validate(read_yaml(path).plain(), SCHEMA)  # `on` is a word, as in YAML 1.2
+    VALIDATOR.validate(read_yaml(path).plain())  # `on` is a word, as in YAML 1.2
 
 
 @pytest.mark.parametrize(
@@ -53,7 +59,7 @@ def test_fixtures_are_what_the_schema_takes(path: Any) -> None:
 )
 def test_the_schema_refuses_what_the_reader_refuses(wrong: dict[str, Any]) -> None:
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(wrong, SCHEMA)
+        VALIDATOR.validate(wrong)
 
 
 EXAMPLES = re.findall(r"```yaml\n((?:# yaml-language.*?\n)?id: .*?)```", PAGE, re.DOTALL)

@@ -51,6 +51,9 @@ class View:
     def __init__(self, scenario: Scenario, node: Node) -> None:
         self.scenario = scenario
         self.node = node
+        self._names = {
+            key: str(pod.manifest(key)["metadata"]["name"]) for key, pod in scenario.pods.items()
+        }
         self.marks: dict[str, MarkSet] = {}
         self.device_plugins: dict[str, FakeDevicePlugin] = {}
         """The newest device plug-in of each resource."""
@@ -63,10 +66,7 @@ class View:
 
     def name(self, key: str) -> str:
         """The name in the manifest of the pod of that key; other words are names already."""
-        entry = self.scenario.pods.get(key)
-        if entry is None:
-            return key
-        return str(entry.manifest(key)["metadata"]["name"])
+        return self._names.get(key, key)
 
     def runtime_name(self, key: str) -> str:
         """Its name in the runtime and at the API."""

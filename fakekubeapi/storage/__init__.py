@@ -1,4 +1,4 @@
-"""What is stored and how it is looked for: `store` (objects and revisions), `history` (their
-changes), `selectors` (field and label selectors), `watch` (changes as a stream). What is where,
-and who hears of it: `places`, `key_index`, `feeds`. Read `store` first.
+"""What is stored and how it is looked for: `store` (objects, revisions), `index` (keys and the
+history of changes, by place), `selectors` (field and label selectors), `feeds` (who hears of a
+change), `watch` (changes as a stream). Read `store` first.
 """

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from fakekubeapi.errors import expired
-from fakekubeapi.storage.changes import Change
-from fakekubeapi.storage.places import EVERYTHING, Place, values_of
+from fakekubeapi.storage.changes import EVERYTHING, Change, Place, values_of
 
 
 @dataclass(eq=False, slots=True)

@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from fakekubeapi.errors import StatusError
-from fakekubeapi.storage.changes import Change, ChangeType, Key, Object
+from fakekubeapi.storage.changes import Change, ChangeType, Key, Object, Place
 from fakekubeapi.storage.feeds import Feed, Feeds
-from fakekubeapi.storage.history import History
+from fakekubeapi.storage.index import History, KeyIndex
 from fakekubeapi.storage.journal import Entry, Journal
-from fakekubeapi.storage.key_index import KeyIndex
-from fakekubeapi.storage.places import Place
 
 DEFAULT_HISTORY: Final = 10_000
 

@@ -17,8 +17,7 @@ from fakekubeapi.errors import ApiUnreachable, StatusError, too_large_version
 from fakekubeapi.latency import EVENT
 from fakekubeapi.resources import Resource
 from fakekubeapi.resources.wire import as_written
-from fakekubeapi.storage.changes import Change
-from fakekubeapi.storage.places import EVERYTHING, Place
+from fakekubeapi.storage.changes import EVERYTHING, Change, Place
 from fakekubeapi.storage.selectors import Predicate
 from fakekubeapi.storage.store import Store
 from kubeobjects.schema.messages import Message
@@ -55,6 +54,8 @@ class WatchOptions(Struct, frozen=True):
     """How often they come in between; None: they do not."""
     initial_events: bool = False
     """First the current objects as ADDED events, once the revision is there (SRC-051)."""
+    waits_over_all: bool = False
+    """Whether changes elsewhere take its time, too (`ServerOptions.waits_apart`)."""
 
 
 async def watch_events(
@@ -62,14 +63,12 @@ async def watch_events(
     options: WatchOptions,
     connected: Callable[[], bool],
     latency: Latency | None = None,
-    *,
-    apart: bool = False,
 ) -> AsyncGenerator[Event, None]:
     """The events of a watch, `{"type": ..., "object": ...}`, with the stored objects themselves.
 
     Ends at its time-out or after an ERROR event. Raises: ApiUnreachable once `connected()` is
     false; `store.wake()` makes a waiting watch look. `latency`: how long it takes from a change to
-    its event, if `apart` from one at the watch's own place, else from any.
+    its event.
     """
     loop = asyncio.get_running_loop()
     deadline = None if options.timeout_s is None else loop.time() + options.timeout_s
@@ -80,7 +79,7 @@ async def watch_events(
     revision, first = _begin(store, options, revision)
     for event in first:
         yield event
-    place = options.place if latency is None or apart else EVERYTHING
+    place = EVERYTHING if options.waits_over_all else options.place
     feed = None
     try:
         feed = store.follow(place, revision)

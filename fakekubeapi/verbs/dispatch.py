@@ -203,11 +203,13 @@ class Dispatcher:
     def _watch(self, asked: Asked, connected: Callable[[], bool]) -> Response:
         """A response with the events of a collection or of one object."""
         self._server()
-        every_s = self._options.bookmark_every_s
-        options = watch_options(asked.route, asked.params, bookmark_every_s=every_s)
-        apart = self._options.waits_apart
-        events = watch_events(self._store, options, connected, self._latency, apart=apart)
-        return Response(200, {}, events)
+        options = watch_options(
+            asked.route,
+            asked.params,
+            bookmark_every_s=self._options.bookmark_every_s,
+            waits_over_all=self._latency is not None and not self._options.waits_apart,
+        )
+        return Response(200, {}, watch_events(self._store, options, connected, self._latency))
 
     def _server(self) -> Server:
         """What the verbs work on. The first call creates the system namespaces. Without a clock of

@@ -15,8 +15,7 @@ from fakekubeapi.requests.parameters import (
     whole_number,
 )
 from fakekubeapi.requests.routes import Route
-from fakekubeapi.storage.changes import Key, Object
-from fakekubeapi.storage.places import Place
+from fakekubeapi.storage.changes import Key, Object, Place
 from fakekubeapi.storage.selectors import (
     Predicate,
     field_selector,
@@ -97,7 +96,7 @@ def list_of(store: Store, route: Route, params: Mapping[str, str]) -> Object:
 
 
 def watch_options(
-    route: Route, params: Mapping[str, str], *, bookmark_every_s: float | None
+    route: Route, params: Mapping[str, str], *, bookmark_every_s: float | None, waits_over_all: bool
 ) -> WatchOptions:
     """What a watch asks for: of a collection, or of one object where the path has a name. Raises:
     StatusError for wrong options."""
@@ -115,6 +114,7 @@ def watch_options(
         bookmarks=is_true(params.get("allowWatchBookmarks")),
         bookmark_every_s=bookmark_every_s,
         initial_events=is_true(params.get("sendInitialEvents")),
+        waits_over_all=waits_over_all,
     )
 
 

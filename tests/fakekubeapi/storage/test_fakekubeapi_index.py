@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakekubeapi import FakeApi, StatusError
-from fakekubeapi.storage.changes import Change, Key, Object
+from fakekubeapi.storage.changes import EVERYTHING, Change, Key, Object, Place, values_of
 from fakekubeapi.storage.feeds import Feed
-from fakekubeapi.storage.history import History
-from fakekubeapi.storage.key_index import KeyIndex
-from fakekubeapi.storage.places import EVERYTHING, Place, values_of
+from fakekubeapi.storage.index import History, KeyIndex
 from fakekubeapi.storage.selectors import required_value
 from fakekubeapi.storage.store import Store
 

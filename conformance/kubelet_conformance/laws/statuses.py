@@ -53,11 +53,13 @@ def phases_go_on(seen: Seen) -> Iterator[str]:
 @law("LIFE-173.3")
 def restarts_go_up(seen: Seen) -> Iterator[str]:
     """The number of restarts of a container never goes down. (Of one that the runtime has lost only
-    the last status tells it, which is forgotten when it meets another mirror than its own.)"""
+    the last status tells it, which is forgotten when it meets another mirror than its own, and of
+    a static pod by every kubelet that starts.)"""
     mirrors = _replaced_mirrors(seen)
     for before, after in _of_one_life(seen):
         counts = {name: one.get("restartCount", 0) for name, one in _each(before.status)}
-        forgotten = _is_forgotten(seen, mirrors, before, after)
+        begun_anew = is_static(seen, after.uid) and _has_started(seen, before, after)
+        forgotten = begun_anew or _is_forgotten(seen, mirrors, before, after)
         for name, one in _each(after.status):
             if forgotten and not one.get("containerID"):
                 continue
@@ -295,13 +297,18 @@ def _remembered(seen: Seen) -> Iterator[tuple[Shown, Shown]]:
     """The same, without those between which a kubelet was started that may not know the one
     before, or the mirror of a static pod was made again, or is about to be: a status that meets
     another mirror than its own is forgotten."""
-    starts = [each.at_s for each in seen.history.planned if each.kind == "start"]
     mirrors = _replaced_mirrors(seen)
     for before, after in _of_one_life(seen):
         if _is_forgotten(seen, mirrors, before, after):
             continue
-        if not any(before.at_s <= at <= after.at_s for at in starts):
+        if not _has_started(seen, before, after):
             yield before, after
+
+
+def _has_started(seen: Seen, before: Shown, after: Shown) -> bool:
+    """Whether a kubelet has started between two statuses."""
+    starts = (each.at_s for each in seen.history.planned if each.kind == "start")
+    return any(before.at_s <= at <= after.at_s for at in starts)
 
 
 def _replaced_mirrors(seen: Seen) -> list[tuple[float, str]]:

@@ -283,16 +283,22 @@ def test_restarts_of_what_the_runtime_has_lost_are_forgotten_with_the_status() -
     for of in (made, other):
         of[0].started_s = 20.5
 
-    def down(now: Any, requests: Any, **facts: Any) -> bool:
+    def down(now: Any, requests: Any, planned: Any = (), **facts: Any) -> bool:
         statuses = (status(container(restartCount=1), ready="False"), status(now, ready="False"))
         shown = [Shown(20.0 + n, "web", "u", each) for n, each in enumerate(statuses)]
         given = {"u": [{**POD, "metadata": {**meta, **facts}}]}
-        return "restarts-go-up" in broken(shown=shown, pods=given, requests=requests)
+        facts_of_run = {"pods": given, "requests": requests, "planned": planned}
+        return "restarts-go-up" in broken(shown=shown, **facts_of_run)
 
     assert not down(lost, made)
     assert down(kept, made)  # the runtime tells it
     assert down(lost, other)
     assert down(lost, made, annotations={"kubernetes.io/config.source": "api"})
+    started, ended = [Planned(20.5, "start", "")], [Planned(20.5, "stop", "")]
+    assert not down(lost, other, started)
+    assert down(kept, other, started)
+    assert down(lost, other, ended)
+    assert down(lost, other, started, annotations={"kubernetes.io/config.source": "api"})
 
 
 def test_a_restart_is_counted() -> None:

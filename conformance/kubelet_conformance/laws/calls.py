@@ -148,9 +148,9 @@ def _others_stop(lives: Lives, one: Container, call: Any) -> bool:
         return False
     others = (other for each in lives.of_pod(one.uid).values() for other in each)
     return any(
-        other.started_s is not None and (other.over_s is None or other.over_s > call.started_s - 1)
+        other.over_s is None or other.over_s > call.started_s - 1
         for other in others
-        if other is not one
+        if other is not one and other.known_started_s is not None
     )
 
 

@@ -11,7 +11,8 @@ from kubecri.v1 import api_pb2 as cri
 
 from kubelet_conformance.laws.history import There
 from kubelet_conformance.laws.law import Seen, law
-from kubelet_conformance.laws.moments import under_way
+from kubelet_conformance.laws.moments import server_is_well, shown_over_s, under_way
+from kubelet_conformance.laws.statuses import made_pod
 from simclock.clock import format_rfc3339
 
 NAME: Final = "io.kubernetes.container.name"
@@ -20,6 +21,7 @@ MIRROR: Final = "kubernetes.io/config.mirror"
 HASH: Final = "kubernetes.io/config.hash"
 SOURCE: Final = "kubernetes.io/config.source"
 ENDED: Final = ("Succeeded", "Failed")
+CREATED: Final = 201
 KINDS: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 JUST_NOW_S: Final = 5.0
 """So long a change may take to be told to everybody."""
@@ -186,7 +188,8 @@ def one_of_each(seen: Seen) -> Iterator[str]:
 def mirrors_agree(seen: Seen) -> Iterator[str]:
     """Each static pod that is not over has a mirror with its phase, made of the same manifest, and
     each mirror a static pod.
-    One that was over when it was read has no mirror, nor has one that was not admitted."""
+    One that was over when it was read has no mirror, nor has one that was not admitted, nor one
+    of which the server let none be made before it was over."""
     there = seen.history.there
     if there is None or not (there.at_api or seen.history.requests):
         return
@@ -252,12 +255,20 @@ def _is_older(mirror: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
 
 
 def _had_mirror(seen: Seen, pod: Mapping[str, Any]) -> bool:
-    """Whether this kubelet has shown the static pod running, and its manifest has never changed."""
+    """Whether this kubelet has shown the static pod running, its manifest has never changed, and
+    the mirror was made, or nobody had disturbed requests up to the end of the pod: then it should
+    have been."""
     history = seen.history
     if history.did("manifest", "stop", "kill", "user"):
         return False
-    uid = pod["metadata"]["uid"]
-    return any(one.uid == uid and one.status.get("phase") == "Running" for one in history.shown)
+    uid, name = pod["metadata"]["uid"], pod["metadata"]["name"]
+    mine = [one for one in history.shown if one.uid == uid]
+    ran_s = next((one.at_s for one in mine if one.status.get("phase") == "Running"), None)
+    if ran_s is None:
+        return False
+    over_s = shown_over_s(history).get(uid, history.end_s)
+    made = (made_pod(one) for one in history.requests if one.status == CREATED)
+    return name in made or server_is_well(history, ran_s, over_s)
 
 
 def _own_pods(there: There | None) -> Mapping[str, Mapping[str, Any]]:

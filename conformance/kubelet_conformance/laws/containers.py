@@ -165,10 +165,11 @@ def _is_first_elsewhere(seen: Seen, one: Container) -> bool:
 
 def _is_through(seen: Seen, uid: str, earlier: Mapping[str, Any], one: Container) -> bool:
     """Whether an init container was known to have succeeded, or if a sidecar been started, in the
-    sandbox of `one` before that was started."""
+    sandbox of `one` before that was started. The kubelet that has started it may have died before
+    it had an answer: then the status of the container tells the next one."""
     assert one.start_asked_s is not None
     for each in seen.lives.of_pod(uid).get(earlier["name"], ()):
-        started_s = each.started_s if each.answer_lost_s is None else each.answer_lost_s
+        started_s = each.known_started_s
         if each.sandbox != one.sandbox or started_s is None or started_s > one.start_asked_s:
             continue
         if earlier.get("restartPolicy") == "Always":

@@ -10,6 +10,9 @@ from msgspec import Struct, field
 
 from kubelet_conformance.laws.history import History
 
+GONE: Final = "CANCELLED"
+"""The code of calls that nobody waits for any more."""
+
 
 class Container(Struct):
     """One instance of a container. Times are of the clock of the run; None: not known."""
@@ -30,6 +33,8 @@ class Container(Struct):
     """Whether the kubelet was told that it could not be started, or was told nothing."""
     answer_lost_s: float | None = None
     """When a fault took the answer to that: it may run, and the next list says so."""
+    told_started_s: float | None = None
+    """When its status first told that it was started: who had asked for that may be gone."""
     over_s: float | None = None
     """From when on the kubelet could know that it runs no more."""
     exit_code: int | None = None
@@ -40,6 +45,14 @@ class Container(Struct):
     stops: list[Any] = field(default_factory=list)
     """The calls of StopContainer."""
     removed_s: float | None = None
+    """When its removal was answered, or was broken off: it may be gone."""
+
+    @property
+    def known_started_s(self) -> float | None:
+        """From when on a kubelet could know that it was started, by whatever answer; None: no
+        answer has told so."""
+        told_s = (self.started_s, self.answer_lost_s, self.told_started_s)
+        return min((at_s for at_s in told_s if at_s is not None), default=None)
 
 
 class Sandbox(Struct):
@@ -124,7 +137,7 @@ def _sandbox_over(lives: Lives, sandbox_id: str, call: Any) -> None:
 def _removed_sandbox(lives: Lives, call: Any) -> None:
     _sandbox_over(lives, call.request.pod_sandbox_id, call)
     box = lives.sandboxes.get(call.request.pod_sandbox_id)
-    if box is not None and call.error is None:
+    if box is not None and _may_be_done(call):
         box.removed_s = call.ended_s
 
 
@@ -179,9 +192,15 @@ def _stopped(lives: Lives, call: Any) -> None:
 
 def _removed(lives: Lives, call: Any) -> None:
     one = lives.containers.get(call.request.container_id)
-    if one is not None and (call.error is None or call.disturbed):  # the answer may be lost
+    if one is not None and _may_be_done(call):
         one.removed_s = call.ended_s
         one.over_s = call.ended_s if one.over_s is None else one.over_s
+
+
+def _may_be_done(call: Any) -> bool:
+    """Whether a call has done what it was for, or may have: a fault may have taken its answer, or
+    the kubelet died that waited for it."""
+    return call.error is None or call.disturbed or call.error[0] == GONE
 
 
 def _container_status(lives: Lives, call: Any) -> None:
@@ -194,6 +213,8 @@ def _container_status(lives: Lives, call: Any) -> None:
         return
     status = call.response.status
     one.began_ns = status.started_at
+    if status.started_at and one.told_started_s is None:
+        one.told_started_s = call.ended_s
     if status.state == cri.CONTAINER_EXITED:
         one.over_s = call.ended_s if one.over_s is None else one.over_s
         one.exit_code, one.finished_ns = status.exit_code, status.finished_at

@@ -245,7 +245,10 @@ def since_a_start(seen: Seen, one_id: str, at_s: float) -> str:
     """That a kubelet has started between the start of a container and this moment, to be put behind
     a sentence; "": none has."""
     one = seen.lives.containers.get(one_id)
-    begun_s = inf if one is None or one.started_s is None else one.started_s
+    if one is None or one.start_asked_s is None:
+        return ""
+    # The kubelet that has asked for the start may have died before it had an answer.
+    begun_s = one.start_asked_s if one.started_s is None else one.started_s
     starts_s = [each.at_s for each in seen.history.planned if each.kind == "start"]
     return STARTED_SINCE if any(begun_s <= start_s <= at_s for start_s in starts_s) else ""
 

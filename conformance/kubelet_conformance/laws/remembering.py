@@ -175,8 +175,7 @@ def last_run_kept(seen: Seen) -> Iterator[str]:
                 later = [
                     c
                     for c in instances
-                    if c.asked_s > one.asked_s
-                    and (c.started_s is not None or c.answer_lost_s is not None)
+                    if c.asked_s > one.asked_s and c.known_started_s is not None
                 ]
                 is_last = not any((c.start_asked_s or 0.0) <= one.removed_s for c in later)
                 if is_last and one.removed_s < history.end_s:

@@ -326,7 +326,7 @@ def _is_forgotten(
     )
 
 
-def _made_pod(request: Any) -> str:
+def made_pod(request: Any) -> str:
     """The name of the pod that a request has made; "": it has made none."""
     if request.method != "POST" or not request.path.endswith("/pods") or request.status >= 300:
         return ""
@@ -338,7 +338,7 @@ def _replaced(request: Any) -> str:
     "": it has done neither."""
     if request.method == "DELETE" and "/pods/" in request.path:
         return str(request.path.rpartition("/")[2])
-    return _made_pod(request)
+    return made_pod(request)
 
 
 def _may_have_flipped(seen: Seen, kind: str, before: Shown, after: Shown) -> bool:

@@ -83,7 +83,8 @@ def reboots_told_once(seen: Seen) -> Iterator[str]:
 @law_of_worlds("LIFE-161.1", "LIFE-161.2")
 def running_is_initialized(seen: Seen) -> Iterator[str]:
     """A pod of which no container runs, since all wait for init containers, or one of these runs,
-    is not shown as Running for long."""
+    is not shown as Running for long. (Where a regular container was made in its sandbox, a sidecar
+    may start anew.)"""
     last: dict[str, float] = {}
     outside = [each for each in seen.history.planned if each.kind == "outside"]
     if any(each.about != REBOOT for each in outside):
@@ -103,10 +104,30 @@ def running_is_initialized(seen: Seen) -> Iterator[str]:
         behind = waits and all(each.get("reason") == "PodInitializing" for each in waits)
         plain = plain_init_of(spec_of(seen.history, shown.uid))
         if behind or any(
-            _runs(one) and (one["name"] in plain or not one.get("started")) for one in init
+            one["name"] in plain or not _was_begun(seen, shown)
+            for one in init
+            if _runs(one) and (one["name"] in plain or not one.get("started"))
         ):
             at = seen.history.since(shown.at_s)
             yield f"{shown.pod} is Running at {at}, and its containers wait for init containers"
+
+
+def _was_begun(seen: Seen, shown: Shown) -> bool:
+    """Whether the newest sandbox of the pod has a regular container then, of whatever state.
+    Containers are made in the newest one: they tell of it where the answer with it was lost."""
+    made = [one for one in seen.lives.containers.values() if one.uid == shown.uid]
+    made = [one for one in made if one.asked_s <= shown.at_s]
+    boxes = [(one.asked_s, one.sandbox) for one in made]
+    for box in seen.lives.sandboxes.values():
+        if box.uid == shown.uid and box.made_s <= shown.at_s:
+            boxes.append((box.asked_s, box.id))
+    newest = max(boxes, default=(0.0, ""))[1]
+    regular = {each["name"] for each in _regular(shown)}
+    return any(
+        one.sandbox == newest and one.name in regular
+        for one in made
+        if one.removed_s is None or one.removed_s > shown.at_s
+    )
 
 
 def _regular(shown: Shown) -> Sequence[Mapping[str, Any]]:

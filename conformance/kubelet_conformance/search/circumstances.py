@@ -156,9 +156,7 @@ def has_a_crashing_sidecar(world: World, breach: Breach) -> bool:
     does = planned.get("does") or {}
     ends = any("exits" in each for one in sidecars for each in does.get(one["name"]) or ())
     ends = ends or any(probe in one for one in sidecars for probe in ENDING)
-    return ends and any(
-        words in breach.what for words in ("is not started again", "wait for init containers")
-    )
+    return ends and "is not started again" in breach.what
 
 
 def deleted_before_a_start(world: World, breach: Breach) -> bool:

@@ -143,16 +143,13 @@ EXCUSES: Final = (
         "first probe",
         says(STARTED_SINCE),
     ),
-    *(
-        Excuse(
-            "136969",
-            law,
-            "the ended containers of a pod of which no other one runs are not started again while "
-            "one of its sidecars does not run (kubernetes#136969)",
-            has_a_crashing_sidecar,
-            refkubelet=True,
-        )
-        for law in ("wanted-pods-go-on", "running-is-initialized")
+    Excuse(
+        "136969",
+        "wanted-pods-go-on",
+        "the ended containers of a pod of which no other one runs are not started again while one "
+        "of its sidecars does not run (kubernetes#136969)",
+        has_a_crashing_sidecar,
+        refkubelet=True,
     ),
     *(
         Excuse(

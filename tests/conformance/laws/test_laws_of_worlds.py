@@ -122,24 +122,26 @@ class Made:
     ) -> None:
         self.requests.append(_request(method, path, at_s, body, status))
 
-    def broken(self) -> set[str]:
-        """The names of the broken laws of worlds."""
+    def history(self, **facts: Any) -> History:
+        """All of it. `facts`: what else is known, or known otherwise."""
         notes = self.notes
         pod = {"metadata": {"name": "web", "uid": "u", "annotations": notes}, "spec": self.spec}
-        history = History(
-            start_s=0.0,
-            end_s=END_S,
-            calls=sorted(self.calls, key=lambda call: call.started_s),
-            requests=self.requests,
-            by_users=self.by_users,
-            shown=self.shown,
-            planned=self.planned,
-            events=self.events,
-            config={"featureGates": self.gates},
-            pods={"u": [pod], **self.others},
-            stored={"web": pod},
-        )
-        return {breach.law.name for breach in ask(OF_WORLDS, history)}
+        known: dict[str, Any] = {
+            "calls": sorted(self.calls, key=lambda call: call.started_s),
+            "requests": self.requests,
+            "by_users": self.by_users,
+            "shown": self.shown,
+            "planned": self.planned,
+            "events": self.events,
+            "config": {"featureGates": self.gates},
+            "pods": {"u": [pod], **self.others},
+            "stored": {"web": pod},
+        }
+        return History(start_s=0.0, end_s=END_S, **{**known, **facts})
+
+    def broken(self) -> set[str]:
+        """The names of the broken laws of worlds."""
+        return {breach.law.name for breach in ask(OF_WORLDS, self.history())}
 
 
 OF_WORLDS = [

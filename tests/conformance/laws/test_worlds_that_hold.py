@@ -35,6 +35,8 @@ KEPT = {
     10147: "user-ids-given-once: lists tell that the runtime has lost the other's sandbox",
     11045: "nothing-in-what-is-over: the runtime is away, and tells nothing",
     12040: "restarts-go-up: the runtime has lost its records, and the status met another mirror",
+    12303: "running-is-initialized: a sidecar starts anew in a sandbox in which others have run",
+    12714: "mirrors-agree: the server was away until the pod was over",
 }
 """Seed by which the world was drawn -> which law was wrong, and why."""
 

@@ -87,6 +87,8 @@ def test_an_excuse_wants_what_it_is_about_to_be_told() -> None:
     assert excused("wanted-pods-go-on", ended, spec=side) is None
     probed = {**NEVER, "initContainers": [{**SIDECAR[0], "startupProbe": {}}]}
     assert excused("wanted-pods-go-on", ended, spec=probed) == "136969"
+    shown = "p is Running at 9 s, and its containers wait for init containers"
+    assert excused("running-is-initialized", shown, spec=side, does=crashes) is None
 
 
 def test_init_containers_of_an_old_sandbox_are_an_excuse_where_they_cannot_be_removed() -> None:

@@ -34,12 +34,14 @@ STATIC = {"kubernetes.io/config.source": "file"}
 
 
 def probed_when_over(*, disturbed: bool) -> Made:
-    """A probe runs at 30 s in a container that has ended at 10 s, while a list is under way."""
+    """A probe runs at 30 s in a container that has ended at 10 s, as one list has told, while
+    another one is under way."""
     made = running()
     made.planned.insert(0, Planned(1.0, "fault", "ListContainers"))
     made.ends("a", 10.0)
     request = cri.ListContainersRequest()
     made.call("ListContainers", 9.0, request, uid="", disturbed=disturbed, ended_s=29.5)
+    made.call("ListContainers", 10.5, request, uid="")
     made.runs_command("a", 30.0, "alive")
     return made
 

@@ -93,7 +93,8 @@ def _not_through(seen: Seen, name: str, pod: Mapping[str, Any]) -> Iterator[str]
         state = status.get("state") or {}
         waits = state.get("waiting") or {}
         if not state or (waits and waits.get("reason") not in SIDES_MAY_WAIT):
-            yield f"pod {name}: {one['name']} waits: {waits.get('reason') or 'for nothing'}"
+            why = (waits.get("reason") or "for nothing") + _lost(seen, pod)
+            yield f"pod {name}: {one['name']} waits: {why}"
         side = one.get("restartPolicy") == "Always"
         done = status.get("started") if side else "terminated" in state
         if not done:

@@ -143,7 +143,8 @@ def lost_its_sandbox(world: World, breach: Breach) -> bool:
     sandbox, or the records of its containers."""
     spec = pod_of(world, breach).get("spec") or {}
     lost = "its sandbox was lost" in breach.what or is_dropped(world, breach)
-    waits = "waits for init" in breach.what or "does not run: C" in breach.what
+    sentences = ("waits for init", "does not run: C", " waits: PodInitializing")
+    waits = any(words in breach.what for words in sentences)
     return lost and waits and spec.get("restartPolicy") == "Never"
 
 

@@ -52,6 +52,8 @@ def excused(law: str, what: str, *steps: Any, **world: Any) -> str | None:
         ("51142", "done-stays-done", "p/main is made again", PLAIN, [{"drop": {"pod": "p"}}]),
         ("118321", "wanted-pods-go-on", f"{WAITS}, its sandbox was lost", NEVER, []),
         ("118321", "wanted-pods-go-on", WAITS, NEVER, [{"drop": "p"}]),
+        ("118321", "wanted-pods-go-on",
+         "pod p: two waits: PodInitializing, its sandbox was lost", NEVER, []),
         ("deadline-shown-ready", "ready-when-probed", "p/main is ready",
          {"activeDeadlineSeconds": 5}, []),
         ("deletion-shown-ready", "ready-when-probed", "p/main is ready", PLAIN,
@@ -80,6 +82,10 @@ def test_an_excuse_wants_what_it_is_about_to_be_told() -> None:
     assert excused("ends-noticed", noticed, kubelet=EVENTED) is None
     assert excused("ends-noticed", failed, kubelet={}) is None
     assert excused("wanted-pods-go-on", WAITS, spec=NEVER) is None
+    init = "pod p: two waits: PodInitializing"
+    assert excused("wanted-pods-go-on", init, spec=NEVER) is None
+    lost = f"{init}, its sandbox was lost"
+    assert excused("wanted-pods-go-on", lost, spec=PLAIN) is None
     side = {**NEVER, "initContainers": SIDECAR}
     ended = "pod p: main has ended, and is not started again"
     crashes = {"side": [{"exits": 1}]}

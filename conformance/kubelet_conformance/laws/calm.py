@@ -12,7 +12,7 @@ from kubecri.v1 import api_pb2 as cri
 from kubelet_conformance.laws.history import There
 from kubelet_conformance.laws.law import Seen, law
 from kubelet_conformance.laws.moments import server_is_well, shown_over_s, under_way
-from kubelet_conformance.laws.statuses import made_pod
+from kubelet_conformance.laws.successive import made_pod
 from simclock.clock import format_rfc3339
 
 NAME: Final = "io.kubernetes.container.name"

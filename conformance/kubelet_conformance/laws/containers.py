@@ -9,7 +9,7 @@ from typing import Any
 from kubelet_conformance.laws.history import History
 from kubelet_conformance.laws.law import Seen, law
 from kubelet_conformance.laws.lives import Container, Sandbox
-from kubelet_conformance.laws.statuses import is_static
+from kubelet_conformance.laws.successive import is_static
 
 ENDED = ("Succeeded", "Failed")
 

@@ -8,17 +8,23 @@ from typing import Any, Final
 from kubelet_conformance.laws.history import Shown
 from kubelet_conformance.laws.law import Seen, law
 from kubelet_conformance.laws.lives import Container
+from kubelet_conformance.laws.successive import (
+    PUT_RIGHT_S,
+    has_started,
+    is_forgotten,
+    is_static,
+    of_one_life,
+    remembered,
+    replaced_mirrors,
+    successive,
+)
 from simclock.clock import format_rfc3339
 
 KINDS: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 ENDED: Final = ("Succeeded", "Failed")
 FLIP: Final = ("Ready", "ContainersReady")
 """Conditions that change while a container is restarted."""
-MIRROR_S: Final = 5.0
-"""Within this time a status is made anew after its mirror was."""
 UNKNOWN: Final = "ContainerStatusUnknown"
-PUT_RIGHT_S: Final = 2.0
-"""Within this time a status is made anew after the result of a probe."""
 OWNED: Final = (
     "Initialized",
     "PodReadyToStartContainers",
@@ -28,19 +34,12 @@ OWNED: Final = (
 )
 
 
-def is_static(seen: Seen, uid: str) -> bool:
-    """Whether the pod of that UID is from a manifest: it may come back as if it were new."""
-    given = seen.history.pods.get(uid)
-    notes = given[0]["metadata"].get("annotations") or {} if given else {}
-    return bool(notes.get("kubernetes.io/config.source", "file") != "api")
-
-
 @law("STAT-029.1")
 def phases_go_on(seen: Seen) -> Iterator[str]:
     """A pod that is over stays so. (Failed may become Succeeded in `/pods` while a pod that was
     evicted ends. A kubelet that starts does not know why a static pod was refused or ended.)"""
     starts_s = [each.at_s for each in seen.history.planned if each.kind == "start"]
-    for before, after in _of_one_life(seen):
+    for before, after in of_one_life(seen):
         old, new = before.status.get("phase"), after.status.get("phase")
         had_a_reason = before.status.get("reason") or not before.status.get("containerStatuses")
         forgotten = had_a_reason and is_static(seen, before.uid)
@@ -55,11 +54,11 @@ def restarts_go_up(seen: Seen) -> Iterator[str]:
     """The number of restarts of a container never goes down. (Of one that the runtime has lost only
     the last status tells it, which is forgotten when it meets another mirror than its own, and of
     a static pod by every kubelet that starts.)"""
-    mirrors = _replaced_mirrors(seen)
-    for before, after in _of_one_life(seen):
+    mirrors = replaced_mirrors(seen)
+    for before, after in of_one_life(seen):
         counts = {name: one.get("restartCount", 0) for name, one in _each(before.status)}
-        begun_anew = is_static(seen, after.uid) and _has_started(seen, before, after)
-        forgotten = begun_anew or _is_forgotten(seen, mirrors, before, after)
+        begun_anew = is_static(seen, after.uid) and has_started(seen, before, after)
+        forgotten = begun_anew or is_forgotten(seen, mirrors, before, after)
         for name, one in _each(after.status):
             if forgotten and not one.get("containerID"):
                 continue
@@ -74,7 +73,7 @@ def ready_while_running(seen: Seen) -> Iterator[str]:
     when it has succeeded, also while it waits to do so again in another sandbox. (The result of a
     probe may come when the container has ended: the next status puts it right. Of a container that
     could not be found at the end of its pod both are left as they were: STAT-010.)"""
-    corrected = {id(before) for before, after in _successive(seen) if _soon(before, after)}
+    corrected = {id(before) for before, after in successive(seen) if _soon(before, after)}
     for one in seen.history.shown:
         if id(one) in corrected and _is_probed(seen, one.uid):
             continue
@@ -131,7 +130,7 @@ def transitions_have_times(seen: Seen) -> Iterator[str]:
     or are late."""
     untold = seen.history.did("server")
     written = _written_by_users(seen)
-    for before, after in _remembered(seen):
+    for before, after in remembered(seen):
         if after.pod in written:
             continue
         old = _conditions(before.status)
@@ -219,7 +218,7 @@ def generation_not_back(seen: Seen) -> Iterator[str]:
         observed = one.status.get("observedGeneration", 0)
         if newest and observed > newest and one.pod not in written:
             yield f"{_at(seen, one)}: observedGeneration {observed}, the pod has had {newest}"
-    for before, after in _successive(seen):
+    for before, after in successive(seen):
         old, new = (each.status.get("observedGeneration", 0) for each in (before, after))
         if new < old:
             yield f"{_at(seen, after)}: observedGeneration goes from {old} to {new}"
@@ -228,7 +227,7 @@ def generation_not_back(seen: Seen) -> Iterator[str]:
 @law("STAT-003.3")
 def start_time_kept(seen: Seen) -> Iterator[str]:
     """startTime of a pod does not change once it is there."""
-    for before, after in _remembered(seen):
+    for before, after in remembered(seen):
         old, new = before.status.get("startTime"), after.status.get("startTime")
         if old is not None and old != new:
             yield f"{_at(seen, after)}: startTime changes from {old} to {new}"
@@ -259,86 +258,6 @@ def _written_by_users(seen: Seen) -> set[str]:
         for one in seen.history.by_users
         if "/pods/" in one.path and one.path.endswith("/status")
     }
-
-
-def _successive(seen: Seen) -> Iterator[tuple[Shown, Shown]]:
-    """Each status of a pod with the one before."""
-    last: dict[str, Shown] = {}
-    for one in seen.history.shown:
-        before = last.get(one.uid)
-        if before is not None:
-            yield before, one
-        last[one.uid] = one
-
-
-def _of_one_life(seen: Seen) -> Iterator[tuple[Shown, Shown]]:
-    """The same, without those of static pods whose manifest came back: with its UID, as if it were
-    new, perhaps so soon that nobody saw it gone. Its old status may be shown at first; only
-    startTime tells when it is a new one."""
-    back: dict[str, Any] = {}
-    files = [each for each in seen.history.planned if each.kind == "manifest"]
-    for before, after in _successive(seen):
-        start = after.status.get("startTime")
-        moved = any(
-            before.at_s - PUT_RIGHT_S <= each.at_s <= after.at_s
-            and each.about.startswith(after.pod.removesuffix(f"-{seen.history.node_name}"))
-            for each in files
-        )
-        if (after.again or moved) and is_static(seen, after.uid):
-            back[after.uid] = before.status.get("startTime")
-        elif after.uid in back:
-            if start not in (None, back[after.uid]):
-                del back[after.uid]
-        else:
-            yield before, after
-
-
-def _remembered(seen: Seen) -> Iterator[tuple[Shown, Shown]]:
-    """The same, without those between which a kubelet was started that may not know the one
-    before, or the mirror of a static pod was made again, or is about to be: a status that meets
-    another mirror than its own is forgotten."""
-    mirrors = _replaced_mirrors(seen)
-    for before, after in _of_one_life(seen):
-        if _is_forgotten(seen, mirrors, before, after):
-            continue
-        if not _has_started(seen, before, after):
-            yield before, after
-
-
-def _has_started(seen: Seen, before: Shown, after: Shown) -> bool:
-    """Whether a kubelet has started between two statuses."""
-    starts = (each.at_s for each in seen.history.planned if each.kind == "start")
-    return any(before.at_s <= at <= after.at_s for at in starts)
-
-
-def _replaced_mirrors(seen: Seen) -> list[tuple[float, str]]:
-    """When the kubelet has made or deleted a pod at the API server, and its name."""
-    return [(one.started_s, _replaced(one)) for one in seen.history.requests if _replaced(one)]
-
-
-def _is_forgotten(
-    seen: Seen, mirrors: list[tuple[float, str]], before: Shown, after: Shown
-) -> bool:
-    """Whether a status of a static pod may have met another mirror than its own before the next
-    one: it is forgotten then."""
-    return is_static(seen, after.uid) and any(
-        name == after.pod and before.at_s - MIRROR_S <= at <= after.at_s for at, name in mirrors
-    )
-
-
-def made_pod(request: Any) -> str:
-    """The name of the pod that a request has made; "": it has made none."""
-    if request.method != "POST" or not request.path.endswith("/pods") or request.status >= 300:
-        return ""
-    return str(request.body["metadata"]["name"])
-
-
-def _replaced(request: Any) -> str:
-    """The name of the pod that a request has made, or wants to delete to make it again;
-    "": it has done neither."""
-    if request.method == "DELETE" and "/pods/" in request.path:
-        return str(request.path.rpartition("/")[2])
-    return made_pod(request)
 
 
 def _may_have_flipped(seen: Seen, kind: str, before: Shown, after: Shown) -> bool:

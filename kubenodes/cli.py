@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from simclock.distribution import add_version, not_installed
 from simclock.start_up import many_imports
@@ -134,26 +135,52 @@ async def _run(options: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     with tempfile.TemporaryDirectory(prefix="kubenodes-") as directory:
-        pool = NodePool(settings, client, Path(directory), serves=True, seed=options.seed)
+        try:
+            pool = NodePool(settings, client, Path(directory), serves=True, seed=options.seed)
+        except ValueError as problem:  # two groups of one name
+            raise _UsageError(str(problem)) from None
         try:
             for node in pool:
                 apply_script(template.script(), node.runtime)
-            async with pool:
-                _tell(options.ready_file, [node.name for node in pool])
-                await stop.wait()
-                if options.keep:
-                    pool.keep()
+            if await _done_before(stop, pool.__aenter__()):
+                async with AsyncExitStack() as at_the_end:
+                    at_the_end.push_async_exit(pool)
+                    _tell(options.ready_file, [node.name for node in pool])
+                    await stop.wait()
+                    if options.keep:
+                        pool.keep()
         finally:
             await pool.close()
             await client.aclose()
     return 0
 
 
+async def _done_before(stop: asyncio.Event, step: Coroutine[Any, Any, Any]) -> bool:
+    """Take the step to its end, unless `stop` is set before: it is cancelled then."""
+    import asyncio
+
+    doing, stopping = asyncio.create_task(step), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait((doing, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if not doing.done():
+            return False
+        await doing
+        return True
+    finally:
+        for one in (doing, stopping):
+            one.cancel()
+        await asyncio.gather(doing, stopping, return_exceptions=True)
+
+
 def _tell(ready_file: Path | None, names: Sequence[str]) -> None:
+    """Raises _UsageError for a file that cannot be written."""
     if ready_file is not None:
         beside = ready_file.with_name(ready_file.name + ".new")
-        beside.write_text("".join(f"{name}\n" for name in names))
-        beside.rename(ready_file)
+        try:
+            beside.write_text("".join(f"{name}\n" for name in names))
+            beside.rename(ready_file)
+        except OSError as problem:
+            raise _UsageError(f"--ready-file {ready_file}: {problem.strerror}") from None
     print(f"kubenodes: {len(names)} nodes are ready", flush=True)
 
 

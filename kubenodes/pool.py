@@ -115,16 +115,20 @@ class NodePool:
 
     async def close(self) -> None:
         """End all kubelets and runtimes; what they have at the API server stays."""
-        await _all(node.close() for node in self)
-        await self._reads.close()
-        if self._port is not None:
-            await self._port.close()
+        try:
+            await _all(node.close() for node in self)
+        finally:
+            await self._reads.close()
+            if self._port is not None:
+                await self._port.close()
 
     async def remove(self) -> None:
         """End all, and delete what the nodes have at the API server. Raises ApiError."""
-        await self.close()
-        if self._names_are_ours:
-            await remove(self._api, self._nodes.keys())
+        try:
+            await self.close()
+        finally:  # all kubelets have ended, whatever it was that could not be closed
+            if self._names_are_ours:
+                await remove(self._api, self._nodes.keys())
 
     async def __aenter__(self) -> Self:
         try:

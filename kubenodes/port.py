@@ -103,14 +103,17 @@ class PoolPort:
         self._socket.close()
 
     async def close(self) -> None:
-        """End all connections and stop listening; nothing where that was done."""
+        """End all connections and stop listening; nothing where that was done. Raises what it could
+        not serve for."""
         if self._socket.fileno() == -1:
             return
         asyncio.get_running_loop().remove_reader(self._socket)
-        if self._starting is not None:
-            self._starting.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._starting
-        if self._runner is not None:
-            await self._runner.cleanup()
-        self._socket.close()
+        try:
+            if self._starting is not None:
+                self._starting.cancel()
+                with suppress(asyncio.CancelledError):
+                    await self._starting
+        finally:
+            if self._runner is not None:
+                await self._runner.cleanup()
+            self._socket.close()

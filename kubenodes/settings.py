@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from fakecri.machine.values import GIB
 from kubeobjects.arguments import arguments_told
-from kubeobjects.names import subdomain_problems
+from kubeobjects.names import label_value_problems, subdomain_problems
 from refkubelet.config import KubeletConfiguration, parse_config
 from refkubelet.node.labels import node_labels
 
@@ -62,6 +62,11 @@ class NodeSettings:
     def __post_init__(self) -> None:
         if subdomain_problems(self.name):
             raise ValueError(f"name: wanted small letters, digits, '-' and '.', got {self.name!r}")
+        if label_value_problems(self.name):
+            raise ValueError(
+                "name: wanted 63 characters or less, since it is the label kubernetes.io/hostname, "
+                f"too; got {self.name!r}"
+            )
         for field_name in ("cpus", "memory_bytes", "pods"):
             if getattr(self, field_name) < 1:
                 raise ValueError(f"{field_name}: wanted 1 or more, got {getattr(self, field_name)}")

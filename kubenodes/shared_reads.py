@@ -99,13 +99,16 @@ class Followed(Generic[T]):
                 if uid not in before or version_of(before[uid]) != version_of(one):
                     await self.take(WatchEvent("MODIFIED" if uid in before else "ADDED", one))
         else:
+            self._forgotten = self._version
             for uid, one in now.items():
                 self._by_key.setdefault(self._key_of(one), {})[uid] = one
         self._has_listed.set()
 
     async def take(self, event: WatchEvent[T]) -> None:
         """Take an event and tell those whom it concerns."""
-        self._version = max(self._version, _number(version_of(event.object)))
+        # Higher for each, also where the server counts from a lower number again: who listed before
+        # an event has to be told of it.
+        self._version = max(self._version + 1, _number(version_of(event.object)))
         key, uid = self._key_of(event.object), uid_of(event.object)
         some = self._by_key.setdefault(key, {})
         if event.type == "DELETED":
@@ -127,9 +130,9 @@ class Followed(Generic[T]):
 
     async def events(self, key: str, version: str) -> AsyncGenerator[WatchEvent[T], None]:
         """The events that concern `key` after that version, for ever. Raises ApiError 410 when some
-        of them are forgotten."""
+        of them are forgotten, or were before this was followed."""
         after = _number(version)
-        if after < self._forgotten:
+        if after < self._forgotten or not self._has_listed.is_set():
             raise ApiError(EXPIRED, "Expired", f"the events after version {version} are forgotten")
         queue: asyncio.Queue[WatchEvent[T]] = asyncio.Queue()
         missed = [one.event for one in self._history if one.version > after and one.key == key]
@@ -225,9 +228,15 @@ class PoolClient(LightkubeApiClient):
         if shared is None:
             return await super().list(kind, namespace, fields=fields)
         followed, key = shared
-        self._check_line(kind)
-        async with asyncio.timeout(REQUEST_TIMEOUT_S):
-            return await followed.listed(key)
+        what = f"GET of {kind.plural}"
+        try:
+            async with asyncio.timeout(REQUEST_TIMEOUT_S), self._line.passing():
+                return await followed.listed(key)
+        except ConnectionError as error:
+            raise no_answer(what, error) from None
+        except TimeoutError:
+            message = f"{what}: no answer within {REQUEST_TIMEOUT_S:g} s"
+            raise ApiError(0, "Timeout", message) from None
 
     async def watch(
         self, kind: Kind[T], resource_version: str, namespace: str = "", *, fields: str = ""
@@ -238,7 +247,6 @@ class PoolClient(LightkubeApiClient):
                 yield event
             return
         followed, key = shared
-        self._check_line(kind)
         async with aclosing(followed.events(key, resource_version)) as events:
             async with aclosing(self._line.until_lost(events)) as passing:
                 try:
@@ -246,12 +254,6 @@ class PoolClient(LightkubeApiClient):
                         yield event
                 except ConnectionError as error:
                     raise no_answer(f"watch of {kind.plural}", error) from None
-
-    def _check_line(self, kind: Kind[Any]) -> None:
-        try:
-            self._line.refuse_when_lost()
-        except ConnectionError as error:
-            raise no_answer(f"GET of {kind.plural}", error) from None
 
 
 def _number(version: str) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
-from typing import Any, TypeVar
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from typing import Any, Final, TypeVar
 
 from fakekubeapi import FakeApi
 from fakekubeapi.in_process import InProcessWire
@@ -13,6 +13,8 @@ from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.api.wire import Wire
 
 T = TypeVar("T")
+
+LOST: Final = "this node has lost the network to the API server"
 
 
 def client_of(api: FakeApi) -> LightkubeApiClient:
@@ -57,21 +59,22 @@ class RuntimeWire:
 class NodeWire:
     """The way of one node to an API server that it may share with other nodes.
 
-    While it is lost, requests fail at once, as without a route, and open watches break. Closing it
-    leaves the shared wire open.
+    While it is lost, requests fail at once, as without a route; those under way get no answer, and
+    open watches break. Closing it leaves the shared wire open.
     """
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self._is_lost = False
-        self._reading: set[asyncio.Timeout] = set()
+        self._under_way: set[asyncio.Timeout] = set()
 
     def lose(self) -> None:
         """Let nothing pass until `restore`."""
         self._is_lost = True
         now_s = asyncio.get_running_loop().time()
-        for reading in self._reading:
-            reading.reschedule(now_s)
+        for waiting in self._under_way:
+            waiting.reschedule(now_s)
+        self._under_way.clear()
 
     def restore(self) -> None:
         """Let everything pass again."""
@@ -86,11 +89,12 @@ class NodeWire:
         content: bytes | None = None,
         content_type: str = "",
     ) -> tuple[int, bytes]:
-        """As `Wire.request`. Raises ConnectionError while the way is lost."""
-        self.refuse_when_lost()
-        return await self._wire.request(
-            method, path, params=params, content=content, content_type=content_type
-        )
+        """As `Wire.request`. Raises ConnectionError while the way is lost, and when it gets
+        lost."""
+        async with self.passing():
+            return await self._wire.request(
+                method, path, params=params, content=content, content_type=content_type
+            )
 
     @asynccontextmanager
     async def watch(
@@ -98,33 +102,40 @@ class NodeWire:
     ) -> AsyncIterator[tuple[int, bytes, AsyncIterator[bytes]]]:
         """As `Wire.watch`. Raises ConnectionError while the way is lost; so does reading the
         lines when it gets lost."""
-        self.refuse_when_lost()
-        async with self._wire.watch(path, params) as (status, refusal, lines):
-            async with aclosing(self.until_lost(lines)) as passing:
-                yield status, refusal, passing
+        async with AsyncExitStack() as stack:
+            async with self.passing():
+                opening = self._wire.watch(path, params)
+                status, refusal, lines = await stack.enter_async_context(opening)
+            until_lost = await stack.enter_async_context(aclosing(self.until_lost(lines)))
+            yield status, refusal, until_lost
 
     async def until_lost(self, lines: AsyncIterator[T]) -> AsyncGenerator[T, None]:
         """What comes of `lines`. Raises ConnectionError when the way gets lost."""
         while True:
-            self.refuse_when_lost()
-            try:
-                async with asyncio.timeout(None) as reading:
-                    self._reading.add(reading)
-                    try:
-                        line = await anext(lines, None)
-                    finally:
-                        self._reading.discard(reading)
-            except TimeoutError:
-                self.refuse_when_lost()
-                raise
+            async with self.passing():
+                line = await anext(lines, None)
             if line is None:
                 return
             yield line
 
+    @asynccontextmanager
+    async def passing(self) -> AsyncIterator[None]:
+        """What is awaited inside comes by this way. Raises ConnectionError while the way is lost,
+        and when it gets lost."""
+        if self._is_lost:
+            raise ConnectionError(LOST)
+        waiting = asyncio.timeout(None)
+        try:
+            async with waiting:
+                self._under_way.add(waiting)
+                try:
+                    yield
+                finally:
+                    self._under_way.discard(waiting)
+        except TimeoutError:
+            if waiting.expired():
+                raise ConnectionError(LOST) from None
+            raise
+
     async def aclose(self) -> None:
         """Nothing: the wire belongs to whoever made it."""
-
-    def refuse_when_lost(self) -> None:
-        """Raises ConnectionError while the way is lost."""
-        if self._is_lost:
-            raise ConnectionError("this node has lost the network to the API server")

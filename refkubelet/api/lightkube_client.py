@@ -15,6 +15,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -44,6 +45,9 @@ REQUEST_TIMEOUT_S: Final = 30.0
 WATCH_SILENCE_S: Final = (
     paths.WATCH_LASTS_S + REQUEST_TIMEOUT_S
 )  # after this the connection is taken for dead
+NO_LIMIT: Final = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
+"""Each watch is a connection, and a kubelet watches each ConfigMap and Secret of its pods: with a
+limit they would leave none for anything else."""
 KEEP: Final = Path(), Path()
 """No files: what the kubeconfig says stays."""
 
@@ -256,9 +260,16 @@ class LightkubeApiClient:
             raise no_answer(f"watch of {self.server}{path}", e) from e
 
 
+@dataclass
+class _Params(ConnectionParams):
+    """lightkube's parameters, and one that it has not: all of them go to the HTTP client."""
+
+    limits: httpx2.Limits = field(default_factory=lambda: NO_LIMIT)
+
+
 def _http(config: SingleConfig, transport: httpx2.AsyncBaseTransport | None) -> httpx2.AsyncClient:
     """A client with the credentials and TLS of `config`."""
-    params = ConnectionParams(
+    params = _Params(
         timeout=httpx2.Timeout(REQUEST_TIMEOUT_S),
         trust_env=False,
         transport=transport,  # type: ignore[arg-type]  # typed for the sync client only

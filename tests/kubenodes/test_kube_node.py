@@ -15,7 +15,9 @@ from pods_on_nodes import PODS, create, is_phase, pod
 
 from fakecri import exits
 from fakekubeapi import FakeApi
-from kubenodes import ApiServer, KubeNode, ServedNode
+from kubenodes import ApiServer, KubeNode, NodeSettings, ServedNode
+from kubenodes.served import serve_nodes
+from simclock.loop_thread import LoopThread
 
 pytest_plugins = ["pytester"]
 
@@ -57,6 +59,16 @@ async def test_a_node_is_as_its_marker_says(kube_node: KubeNode, kube_api: FakeA
 
 
 @pytest.mark.virtual_time
+@pytest.mark.kube_node(cpus=2, zone="a", pods=5)
+class TestMarkersOfClassAndTest:
+    @pytest.mark.kube_node(cpus=3, pods=6)
+    async def test_what_is_said_nearest_counts(self, kube_nodes: Callable[..., Any]) -> None:
+        [node] = await kube_nodes(1, pods=7)
+        settings = node.settings
+        assert (settings.cpus, settings.zone, settings.pods) == (3, "a", 7)
+
+
+@pytest.mark.virtual_time
 async def test_several_in_virtual_time(kube_nodes: Callable[..., Any], kube_api: FakeApi) -> None:
     first = await kube_nodes(2, zone="a")
     second = await kube_nodes(1, zone="b")
@@ -92,6 +104,21 @@ def test_two_tests_do_not_meet(kube_node: ServedNode, kube_api: ApiServer) -> No
     assert [node["metadata"]["name"] for node in nodes] == [kube_node.name]
 
 
+def test_nothing_of_served_nodes_is_left(
+    kube_thread: LoopThread, kube_api: ApiServer, tmp_path: Path
+) -> None:
+    url = url_of(kube_api.kubeconfig)
+    nodes = [NodeSettings(name="served")]
+    with serve_nodes(
+        kube_thread, nodes, kube_api.client, kubeconfig=kube_api.kubeconfig, directory=tmp_path
+    ) as [node]:
+        asked(f"{url}{PODS}", pod("web", node.name))
+        node.runtime.wait_for_calls("StartContainer")
+        assert len(asked(f"{url}/api/v1/nodes")["items"]) == 1
+    for kind in ("pods", "nodes"):
+        assert asked(f"{url}/api/v1/{kind}")["items"] == []
+
+
 def test_what_happens_to_nodes_in_real_time(kube_nodes: Callable[..., list[ServedNode]]) -> None:
     first, second = kube_nodes(2)
     first.power_off()
@@ -116,6 +143,7 @@ ASKS = "def test_one(kube_node):\n    assert kube_node.runs\n"
         ("cpu=3", "fake", "kube_node: NodeSettings has no argument 'cpu'; did you mean cpus?"),
         ("cpus=0", "fake", "kube_node: cpus: wanted 1 or more, got 0"),
         ("name='A b'", "fake", "kube_node: name: wanted small letters, digits, '-' and '.', got"),
+        ("name='a' * 64", "fake", "kube_node: name: wanted 63 characters or less"),
         ("labels={'kubernetes.io/x': 'y'}", "fake", "kube_nodes: unknown 'kubernetes.io' or"),
         ("kubelet={'maxPods': -1}", "fake", "kube_nodes: kubelet of node kube-node-*maxPods"),
         ("", "nowhere.yaml", "kube_api: *nowhere.yaml"),

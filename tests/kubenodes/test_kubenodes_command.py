@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from fakecri.serving.handed_over import pause
-from kubenodes import ApiServer
+from kubenodes import ApiServer, NodeError, NodePool, pool
 from kubenodes.cli import main
 
 TEMPLATE: Final = """\
@@ -115,7 +115,9 @@ def test_keep(kube_api: ApiServer, tmp_path: Path) -> None:
         (["--nodes", "/no/such/file"], "/no/such/file"),
         (["--nodes", "{wrong}"], "nodes[0]: unknown key 'cpu'"),
         (["--nodes", "{impossible}"], "name: wanted small letters, digits, '-' and '.', got"),
+        (["--nodes", "{twins}"], "two nodes have the name 'twin-0'"),
         (["--name", "A"], "name: wanted small letters"),
+        (["--ready-file", "/no/such/directory/ready"], "--ready-file /no/such/directory/ready: No"),
     ],
 )
 def test_a_mistake_is_told_in_a_sentence(
@@ -127,6 +129,7 @@ def test_a_mistake_is_told_in_a_sentence(
 ) -> None:
     files = {"template": TEMPLATE, "wrong": "nodes: [{name: a, cpu: 3}]"}
     files["impossible"] = "nodes: [{name: A_b}]"
+    files["twins"] = "nodes: [{name: twin}, {name: twin}]"
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     given = [word.format(**{name: tmp_path / name for name in files}) for word in arguments]
@@ -134,6 +137,32 @@ def test_a_mistake_is_told_in_a_sentence(
     errors = capfd.readouterr().err
     assert sentence in errors
     assert errors.startswith("kubenodes: ")
+    assert _Client(kube_api).nodes() == {}
+
+
+def test_a_signal_while_nodes_get_ready(kube_api: ApiServer) -> None:
+    assert kube_api.fake is not None
+    kube_api.fake.fails("PATCH", "nodes/slow-0/status$", 500)
+    command = [sys.executable, "-m", "kubenodes.cli", "--kubeconfig", str(kube_api.kubeconfig)]
+    process = subprocess.Popen([*command, "--name", "slow"], stderr=subprocess.DEVNULL)
+    while not _Client(kube_api).nodes():
+        assert process.poll() is None
+        pause(0.05)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+    assert _Client(kube_api).nodes() == {}
+
+
+def test_the_seed_is_that_of_the_nodes(
+    kube_api: ApiServer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    class Refused(NodePool):
+        def __init__(self, *arguments: Any, seed: int, **options: Any) -> None:
+            raise NodeError(f"the seed is {seed}")
+
+    monkeypatch.setattr(pool, "NodePool", Refused)
+    assert main(["--kubeconfig", str(kube_api.kubeconfig), "--seed", "7"]) == 2
+    assert capfd.readouterr().err == "kubenodes: the seed is 7\n"
 
 
 def test_no_api_server(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

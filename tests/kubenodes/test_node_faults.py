@@ -12,6 +12,7 @@ from pods_on_nodes import PODS, create, everything, is_phase
 from fakecri.core.objects import State
 from fakekubeapi import FakeApi
 from kubenodes import KubeNode, NodeError, NodePool, NodeSettings
+from kubenodes.shared_reads import SharedReads
 from kubenodes.wire import client_of
 
 pytestmark = pytest.mark.virtual_time
@@ -132,6 +133,37 @@ async def test_one_node_that_fails_does_not_touch_the_others(tmp_path: Any) -> N
     await create(api, "web", "n-2")
     await is_phase(api, "web", "Running")
     await pool.close()
+
+
+async def test_an_error_at_a_start_waits_for_the_other_nodes(tmp_path: Any) -> None:
+    """So that none of them starts after the pool was given up."""
+    api = FakeApi()
+    others = await everything(api)
+    (tmp_path / "n-0").write_text("no directory")
+    settings = [NodeSettings(name=f"n-{number}") for number in range(2)]
+    pool = NodePool(settings, client_of(api), tmp_path)
+    with pytest.raises(FileExistsError):
+        await pool.start()
+    await pool["n-1"].ready(within_s=0.01)
+    await pool.remove()
+    await asyncio.sleep(60)
+    assert await everything(api) == others
+
+
+async def test_nothing_is_left_where_something_cannot_be_closed(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = FakeApi()
+    others = await everything(api)
+
+    async def broken(reads: SharedReads) -> None:
+        raise OSError("cannot be closed")
+
+    monkeypatch.setattr(SharedReads, "close", broken)
+    with pytest.raises(OSError, match="cannot be closed"):
+        async with NodePool([NodeSettings(name="n-0")], client_of(api), tmp_path):
+            assert len(await everything(api)) > len(others)
+    assert await everything(api) == others
 
 
 async def test_nothing_is_left(tmp_path: Any) -> None:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
-from pods_on_nodes import PODS, pod
+from kubecri.v1 import api_pb2 as cri
+from pods_on_nodes import PODS, create, is_phase, pod
 
 from fakecri import prints
 from fakecri.serving.handed_over import pause
-from kubenodes import NodeSettings, ServedNode
+from fakekubeapi import FakeApi
+from kubenodes import KubeNode, NodeSettings, ServedNode
 from kubenodes.port import PoolPort, pod_of
+from kubenodes.wire import client_of
 from refkubelet.server.common.exchange import Request
+from refkubelet.server.tls import context
 from simclock import run_virtual
 
 
@@ -53,6 +59,46 @@ def test_what_no_node_can_answer(tmp_path: Path, path: str, sentence: str) -> No
         await port.close()
 
     run_virtual(main)
+
+
+def test_a_port_that_cannot_be_served_is_closed_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: Any) -> None:
+        raise OSError("no certificate")
+
+    monkeypatch.setattr(context, "server_context", refuse)
+
+    async def main() -> None:
+        port = PoolPort(tuple, tmp_path)
+        port.open()
+        _, writer = await asyncio.open_connection("127.0.0.1", port.number)
+        await asyncio.sleep(0.1)
+        with pytest.raises(OSError, match="no certificate"):
+            await port.close()
+        writer.close()
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", port.number)
+
+    asyncio.run(main())
+
+
+def test_streams_of_a_node_end_with_it(tmp_path: Path) -> None:
+    async def main() -> None:
+        api = FakeApi()
+        node = KubeNode(NodeSettings(name="n"), client_of(api), tmp_path)
+        await node.start()
+        await node.ready()
+        await create(api, "web", "n")
+        await is_phase(api, "web", "Running")
+        [container] = node.runtime.containers()
+        asked_for = cri.ExecRequest(container_id=container.id, cmd=["true"], stdout=True)
+        url = urlsplit((await node.runtime.call("Exec", asked_for)).url)
+        await node.close()
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(url.hostname, url.port)
+
+    asyncio.run(main())
 
 
 def test_settings_of_nodes_at_the_port_keep_what_was_given(tmp_path: Path) -> None:

@@ -213,3 +213,32 @@ async def test_after_an_outage_every_node_knows_what_its_own_list_would_say() ->
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     await bed.reads.close()
+
+
+async def test_who_listed_when_it_was_followed_before_has_to_list_again() -> None:
+    """Nobody watched for a moment, so that it was forgotten, and followed anew after a change."""
+    pods = followed()
+    with pytest.raises(ApiError, match="410"):
+        await anext(pods.events("n1", "5"))
+    await pods.take_all(ObjectList((pod("a", "n1", 6),), "7"))
+    with pytest.raises(ApiError, match="410"):
+        await anext(pods.events("n1", "5"))
+    assert (await pods.listed("n1")).resource_version == "7"
+
+
+async def test_nothing_is_missed_when_the_server_was_set_back() -> None:
+    pods = followed()
+    await pods.take_all(ObjectList((), "50"))
+    await pods.take_all(ObjectList((), "5"))
+    version = (await pods.listed("n1")).resource_version
+    await pods.take(WatchEvent("ADDED", pod("a", "n1", 6)))
+    async with aclosing(pods.events("n1", version)) as events:
+        assert await first(events, 1) == [("ADDED", "a", "6")]
+
+
+async def test_a_list_that_never_comes_is_an_error_of_the_api() -> None:
+    bed = _Bed()
+    bed.api.fails("GET", "pods", 500)
+    with pytest.raises(ApiError, match="no answer within 30 s"):
+        await bed.clients[0].list(POD_KIND, fields=on_node("n1"))
+    await bed.reads.close()

@@ -15,7 +15,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -260,11 +259,11 @@ class LightkubeApiClient:
             raise no_answer(f"watch of {self.server}{path}", e) from e
 
 
-@dataclass
 class _Params(ConnectionParams):
-    """lightkube's parameters, and one that it has not: all of them go to the HTTP client."""
+    """lightkube's parameters for the HTTP client, and one that it has not."""
 
-    limits: httpx2.Limits = field(default_factory=lambda: NO_LIMIT)
+    def httpx_params(self, config: SingleConfig) -> dict[str, Any]:
+        return {**super().httpx_params(config), "limits": NO_LIMIT}
 
 
 def _http(config: SingleConfig, transport: httpx2.AsyncBaseTransport | None) -> httpx2.AsyncClient:

@@ -11,7 +11,7 @@ from kubecri.v1 import api_pb2 as cri
 
 from kubelet_conformance.laws.history import There
 from kubelet_conformance.laws.law import Seen, law
-from kubelet_conformance.laws.moments import server_is_well, shown_over_s, under_way
+from kubelet_conformance.laws.moments import is_given_time, server_is_well, shown_over_s, under_way
 from kubelet_conformance.laws.successive import made_pod
 from simclock.clock import format_rfc3339
 
@@ -127,7 +127,8 @@ def _init_waits(pod: Mapping[str, Any], shown: Mapping[str, Any]) -> bool:
 
 @law("LIFE-072.1", "LIFE-039.1")
 def nothing_else_runs(seen: Seen) -> Iterator[str]:
-    """Containers run of pods that are wanted and not over, and of no others."""
+    """Containers run of pods that are wanted and not over, and of no others but those that are
+    being stopped and have time left."""
     there = seen.history.there
     if there is None:
         return
@@ -137,7 +138,10 @@ def nothing_else_runs(seen: Seen) -> Iterator[str]:
         if _phase(pod) not in ENDED
     }
     for one in there.containers:
-        if one.state == cri.CONTAINER_RUNNING and one.labels[UID] not in wanted:
+        uid = one.labels[UID]
+        if one.state != cri.CONTAINER_RUNNING or uid in wanted:
+            continue
+        if not is_given_time(seen, uid, seen.history.end_s):
             pod = one.labels["io.kubernetes.pod.name"]
             yield f"{pod}/{one.labels[NAME]} runs, and no pod of its UID is wanted or goes on"
 

@@ -20,6 +20,7 @@ from kubelet_conformance.laws.moments import (
     SOURCE,
     containers_of,
     deletions,
+    is_given_time,
     is_of_api,
     law_of_worlds,
     shown_over_s,
@@ -72,8 +73,8 @@ def _by_id(there: There) -> Mapping[str, Any]:
 
 @law_of_worlds("LIFE-101", "LIFE-072.1")
 def no_other_sandboxes(seen: Seen) -> Iterator[str]:
-    """In a node left alone, sandboxes are ready of pods that are wanted and not over, and of each
-    one at most."""
+    """In a node left alone, sandboxes are ready of pods that are wanted and not over, or whose
+    containers are being stopped and have time left, and of each one at most."""
     there = seen.history.there
     if there is None:
         return
@@ -85,9 +86,9 @@ def no_other_sandboxes(seen: Seen) -> Iterator[str]:
     ready = [box.metadata for box in there.sandboxes if box.state == cri.SANDBOX_READY]
     for uid, count in Counter(box.uid for box in ready).items():
         name = next(box.name for box in ready if box.uid == uid)
-        if uid not in wanted:
+        if uid not in wanted and not is_given_time(seen, uid, seen.history.end_s):
             yield f"the sandbox of {name} is ready, and no pod of its UID is wanted or goes on"
-        elif count > 1:
+        if uid in wanted and count > 1:
             yield f"{count} sandboxes of {name} are ready"
 
 

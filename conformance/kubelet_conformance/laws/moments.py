@@ -241,6 +241,17 @@ def is_still(
     )
 
 
+def is_given_time(seen: Seen, uid: str, at_s: float) -> bool:
+    """Whether a container of the pod is being stopped then, and has time left for it."""
+    return any(
+        call.method == "StopContainer"
+        and call.uid == uid
+        and call.started_s <= at_s <= (inf if call.ended_s is None else call.ended_s)
+        and at_s <= call.started_s + call.request.timeout
+        for call in seen.history.calls
+    )
+
+
 def since_a_start(seen: Seen, one_id: str, at_s: float) -> str:
     """That a kubelet has started between the start of a container and this moment, to be put behind
     a sentence; "": none has."""

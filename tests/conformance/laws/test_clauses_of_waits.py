@@ -7,7 +7,9 @@ from typing import Any
 
 from kubecri.v1 import api_pb2 as cri
 from test_clauses_of_laws import PODS_PATH, told
+from test_laws_of_reasons import sandboxes_left
 from test_laws_of_worlds import (
+    END_S,
     POD_PATH,
     PROBES,
     Made,
@@ -248,3 +250,23 @@ def not_there(code: str) -> Made:
 def test_that_something_is_not_there_is_an_answer_to_go_on_with() -> None:
     assert told(promptness.gone_in_time, not_there("NOT_FOUND"))
     assert not told(promptness.gone_in_time, not_there("UNAVAILABLE"))
+
+
+def stopping(timeout_s: int, **said: Any) -> Made:
+    """A pod that nobody wants runs at the end; StopContainer was called 100 s before."""
+    made = sandboxes_left("gone")
+    request = cri.StopContainerRequest(container_id="x", timeout=timeout_s)
+    made.call("StopContainer", END_S - 100.0, request, **{"uid": "gone", "ended_s": None, **said})
+    return made
+
+
+def test_what_is_being_stopped_may_run_as_long_as_it_was_given() -> None:
+    for in_time in (stopping(600), stopping(600, ended_s=END_S), stopping(100)):
+        assert in_time.broken() == set()
+    for over in (stopping(99), stopping(600, ended_s=END_S - 1.0), stopping(600, uid="u")):
+        assert over.broken() == {"no-other-sandboxes"}
+    labels = {calm.UID: "gone", calm.NAME: "main", "io.kubernetes.pod.name": "web"}
+    runs = cri.Container(state=cri.CONTAINER_RUNNING, labels=labels)
+    for made, breaks in ((stopping(600), False), (stopping(99), True)):
+        there = There(containers=[runs])
+        assert bool(told(calm.nothing_else_runs, made, there=there)) is breaks

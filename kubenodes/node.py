@@ -71,6 +71,7 @@ class KubeNode:
         self._line, self._server = NodeWire(api.wire), api.server
         self._reads = reads
         self._running: RunningKubelet | None = None
+        self._starts = False
         machine = FakeNode(
             cpus=settings.cpus, memory_bytes=settings.memory_bytes, address=settings.address
         )
@@ -92,9 +93,18 @@ class KubeNode:
         return self._running.inner if self._running is not None and self.runs else None
 
     async def start(self) -> None:
-        """Start the kubelet, after `stop` or `kill` again. Raises NodeError when it runs."""
-        if self._running is not None:
+        """Start the kubelet, again after `stop` or `kill`, or when it has ended by itself. Raises
+        NodeError when it runs."""
+        if self._starts or self.runs:
             raise NodeError(f"the kubelet of node {self.name} runs already; stop or kill it first")
+        self._starts = True
+        try:
+            await self._start()
+        finally:
+            self._starts = False
+
+    async def _start(self) -> None:
+        await self.kill()  # of one that has ended by itself the client is open
         self._directory.mkdir(parents=True, exist_ok=True)
         wire, api = RuntimeWire(self.runtime), self._client()
         version = await self.runtime.call("Version", cri.VersionRequest())

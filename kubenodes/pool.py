@@ -7,13 +7,13 @@ others. What must never happen: a Node object of somebody else's kubelet is take
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
-from kubenodes.leftovers import remove
+from kubenodes.leftovers import every, remove
 from kubenodes.node import READY_WITHIN_S, KubeNode, NodeError
 from kubenodes.port import PoolPort
 from kubenodes.settings import FAKE, NodeSettings
@@ -23,6 +23,8 @@ from refkubelet.api.kinds import NODES
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from simclock import Rng, clock_of
 
+PORT: Final = "_port"
+"""The directory of the port; no node can have that name."""
 AT_ONCE: Final = 20
 """So many nodes are started at the same time."""
 
@@ -59,7 +61,7 @@ class NodePool:
             place = directory / one.name
             return KubeNode(one, api, place, reads=self._reads, clock=clock, seed=seed)
 
-        self._port = PoolPort(lambda: self, directory / "port") if serves else None
+        self._port = PoolPort(lambda: self, directory / PORT) if serves else None
         try:
             every = [self._port.served(one) for one in every] if self._port else every
             self._nodes = {one.name: node(one) for one in every}
@@ -92,7 +94,7 @@ class NodePool:
                 await node.start()
             await node.ready(within_s)
 
-        await _all(start(node) for node in self)
+        await every(start(node) for node in self)
 
     async def _refuse_others(self) -> None:
         nodes = await self._api.list(NODES)
@@ -116,7 +118,7 @@ class NodePool:
     async def close(self) -> None:
         """End all kubelets and runtimes; what they have at the API server stays."""
         try:
-            await _all(node.close() for node in self)
+            await every(node.close() for node in self)
         finally:
             await self._reads.close()
             if self._port is not None:
@@ -146,11 +148,3 @@ class NodePool:
         traceback: TracebackType | None,
     ) -> None:
         await (self.close() if self._keeps else self.remove())
-
-
-async def _all(steps: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Take all steps side by side, to their ends. Raises the first error of one, after that."""
-    ends = await asyncio.gather(*steps, return_exceptions=True)
-    for end in ends:
-        if end is not None:
-            raise end

@@ -14,6 +14,7 @@ from fakekubeapi import FakeApi
 from kubenodes import KubeNode, NodeError, NodePool, NodeSettings
 from kubenodes.shared_reads import SharedReads
 from kubenodes.wire import client_of
+from refkubelet.api.client import ApiError
 
 pytestmark = pytest.mark.virtual_time
 
@@ -191,3 +192,36 @@ def test_two_nodes_of_one_name_are_refused(tmp_path: Any) -> None:
     settings = [NodeSettings(name="twin"), NodeSettings(name="twin")]
     with pytest.raises(ValueError, match="two nodes have the name 'twin'"):
         NodePool(settings, client_of(FakeApi()), tmp_path)
+
+
+async def test_a_kubelet_that_has_ended_by_itself_can_be_started_again(kube_node: KubeNode) -> None:
+    inner = kube_node.kubelet
+    assert inner is not None
+    await inner.stop()
+    await asyncio.sleep(1)
+    assert not kube_node.runs
+    await kube_node.start()
+    await kube_node.ready()
+
+
+async def test_two_starts_at_once_make_one_kubelet(kube_node: KubeNode) -> None:
+    await kube_node.stop()
+    ends = await asyncio.gather(kube_node.start(), kube_node.start(), return_exceptions=True)
+    assert [str(end) for end in ends if end is not None] == [
+        f"the kubelet of node {kube_node.name} runs already; stop or kill it first"
+    ]
+    await kube_node.ready()
+
+
+async def test_what_can_be_deleted_is_although_something_cannot(tmp_path: Any) -> None:
+    api = FakeApi()
+    settings = [NodeSettings(name=f"n-{number}") for number in range(2)]
+    pool = NodePool(settings, client_of(api), tmp_path)
+    await pool.start()
+    await create(api, "web", "n-1")
+    api.fails("DELETE", "v1/nodes/n-0$", 403)
+    with pytest.raises(ApiError, match="403"):
+        await pool.remove()
+    assert [path for path in await everything(api) if "/n-" in path or "web" in path] == [
+        "/api/v1/nodes/n-0"
+    ]

@@ -49,7 +49,9 @@ BESIDE: Final = {
 """What a page of such a package shows beside: what users import from its modules."""
 SHOWN_FILES: Final = ("fixtures", "examples")
 """Directories whose files have pages, so that who has the site alone can read them."""
-LANGUAGES: Final = {".yaml": "yaml", ".yml": "yaml", ".py": "python", ".sh": "sh", ".md": ""}
+LANGUAGES: Final = {
+    **{".yaml": "yaml", ".yml": "yaml", ".py": "python", ".sh": "sh", ".ts": "ts", ".md": ""},
+}
 NAMED: Final = re.compile(rf"(?<!\[)`((?:{'|'.join(READABLE)})/[\w/]+\.py)(?:: ([\w.]+))?`")
 """A module, or a function of one, as the pages write it."""
 NO_LINKS: Final = re.compile(r"</?(?:pre|code|a|h\d)\b")

@@ -1,7 +1,8 @@
-"""etcd and kube-apiserver of envtest: found, started, stopped. Real time only.
+"""etcd and kube-apiserver of envtest, and controllers beside them: found, started, stopped.
 
-`setup-envtest use -p env` and its like say where the programs are, in KUBEBUILDER_ASSETS. What must
-never happen: a program or a directory outlives the block.
+`setup-envtest use -p env` and its like say where the programs are, in KUBEBUILDER_ASSETS. They run
+in real time, or in that of a clock page, which jumps. What must never happen: a program or a
+directory outlives the block.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fakecri.serving.handed_over import pause
 from fakekubeapi.access.certificates import CertificateAuthority
@@ -23,10 +24,15 @@ from fakekubeapi.access.serving import server_pem
 from fakekubeapi.cli import kubeconfig as kubeconfig_text
 from simclock import RealClock, unguessable
 
+if TYPE_CHECKING:
+    from simclock.timewarp import TimePage
+
 VARIABLE: Final = "KUBEBUILDER_ASSETS"
 DEFAULT: Final = Path("/usr/local/kubebuilder/bin")
 """Where setup-envtest has put them since ever, if the variable is not set."""
 PROGRAMS: Final = ("etcd", "kube-apiserver")
+CONTROLLERS: Final = ("kube-controller-manager", "kube-scheduler")
+"""envtest does not bring these: who wants them puts them beside the others."""
 STARTED_WITHIN_S: Final = 60.0
 STOPPED_WITHIN_S: Final = 15.0
 _LOOK_S: Final = 0.05
@@ -36,41 +42,46 @@ class EnvtestError(Exception):
     """The programs are not there, or do not start; the text says which, why, and what to do."""
 
 
-def assets(environment: Mapping[str, str]) -> Path:
+def assets(environment: Mapping[str, str], wanted: Sequence[str] = PROGRAMS) -> Path:
     """The directory of the programs. Raises EnvtestError when one is not there."""
     directory = Path(environment.get(VARIABLE) or DEFAULT)
-    for program in PROGRAMS:
+    for program in wanted:
         if not os.access(directory / program, os.X_OK):
             raise EnvtestError(
                 f"{program} is not in {directory}: set {VARIABLE} to the directory with "
-                f"{' and '.join(PROGRAMS)}, which `setup-envtest use -p path` prints"
+                f"{', '.join(wanted)}; `setup-envtest use -p path` prints that of "
+                f"{' and '.join(PROGRAMS)}"
             )
     return directory
 
 
 @contextmanager
-def control_plane() -> Iterator[Path]:
-    """A kube-apiserver with an etcd of its own on ports of 127.0.0.1, until the block ends. Gives
-    the kubeconfig of a member of system:masters. Raises EnvtestError."""
-    programs = assets(os.environ)
+def control_plane(page: TimePage | None = None, *, controllers: bool = False) -> Iterator[Path]:
+    """A kube-apiserver with an etcd of its own on ports of 127.0.0.1, until the block ends;
+    `controllers`: kube-controller-manager and kube-scheduler, too. `page`: they live in its time;
+    None: in real time. Gives the kubeconfig of a member of system:masters. Raises EnvtestError."""
+    programs = assets(os.environ, (*PROGRAMS, *CONTROLLERS) if controllers else PROGRAMS)
+    prefix = page.prefix if page is not None else ()
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="envtest-")))
+
+        def start(command: Sequence[str], is_up: Callable[[], bool]) -> None:
+            stack.enter_context(_program(prefix, command, directory, is_up))
+
         etcd_port, peer_port, port = _free_ports(3)
         etcd = f"http://127.0.0.1:{etcd_port}"
-        stack.enter_context(
-            _program(_etcd(programs, directory, etcd, peer_port), directory, lambda: _up(etcd))
-        )
+        start(_etcd(programs, directory, etcd, peer_port), lambda: _up(etcd))
         token, url = unguessable(16).hex(), f"https://127.0.0.1:{port}"
         authority = CertificateAuthority.make(RealClock().now())
         _write_files(directory, token, authority)
         trusts = ssl.create_default_context(cadata=authority.root_pem)
-        command = _api_server(programs, directory, etcd, port)
-        stack.enter_context(
-            _program(command, directory, lambda: _ready(f"{url}/readyz", token, trusts))
-        )
+        api_server = _api_server(programs, directory, etcd, port)
+        start(api_server, lambda: _ready(f"{url}/readyz", token, trusts))
         kubeconfig = directory / "kubeconfig"
         text = kubeconfig_text(url, authority.root_pem).replace("of-nobody", token)
         kubeconfig.write_text(text)
+        for command in _controllers(programs, directory) if controllers else ():
+            start(command, lambda: True)
         yield kubeconfig
 
 
@@ -125,14 +136,28 @@ def _api_server(programs: Path, directory: Path, etcd: str, port: int) -> list[s
     ]
 
 
+def _controllers(programs: Path, directory: Path) -> list[list[str]]:
+    """The commands of the controller manager and of the scheduler; they serve no ports."""
+    for_all = [
+        f"--kubeconfig={directory}/kubeconfig",
+        "--leader-elect=false",
+        "--secure-port=0",
+    ]
+    manager, scheduler = (str(programs / name) for name in CONTROLLERS)
+    accounts = f"--service-account-private-key-file={directory}/accounts.key"
+    return [[manager, *for_all, accounts], [scheduler, *for_all]]
+
+
 @contextmanager
-def _program(command: Sequence[str], directory: Path, is_up: Callable[[], bool]) -> Iterator[None]:
+def _program(
+    prefix: Sequence[str], command: Sequence[str], directory: Path, is_up: Callable[[], bool]
+) -> Iterator[None]:
     """The program runs, and is up, inside the block. Raises EnvtestError with the end of its log
     when it ends before, or is not up in time."""
     name = Path(command[0]).name
     log = directory / f"{name}.log"
     with log.open("wb") as file:
-        process = subprocess.Popen(command, cwd=directory, stdout=file, stderr=file)
+        process = subprocess.Popen([*prefix, *command], cwd=directory, stdout=file, stderr=file)
     try:
         for _ in range(round(STARTED_WITHIN_S / _LOOK_S)):
             if process.poll() is not None:

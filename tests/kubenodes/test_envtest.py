@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from kubenodes.envtest import VARIABLE, EnvtestError, assets, control_plane
+from kubenodes.envtest import (
+    CONTROLLERS,
+    PROGRAMS,
+    VARIABLE,
+    EnvtestError,
+    assets,
+    control_plane,
+)
 
 pytest_plugins = ["pytester"]
 
@@ -38,6 +45,8 @@ def test_programs_that_are_not_there(tmp_path: Path) -> None:
         assets({VARIABLE: str(tmp_path)})
     program(tmp_path / "kube-apiserver", "#!/bin/sh\n")
     assert assets({VARIABLE: str(tmp_path)}) == tmp_path
+    with pytest.raises(EnvtestError, match="kube-controller-manager is not in"):
+        assets({VARIABLE: str(tmp_path)}, (*PROGRAMS, *CONTROLLERS))
 
 
 def test_a_program_that_ends_at_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

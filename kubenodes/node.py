@@ -43,8 +43,8 @@ class NodeError(Exception):
 class KubeNode:
     """A node of an API server, from `start` to `close`, on the running loop: in virtual time or in
     real time. `api` is a client of the API server, whose connections it uses, `reads` what is read
-    there for several nodes, `directory` where its kubelet has its files, `seed` that of its random
-    choices.
+    there for several nodes, `gate` lets so many of their requests through at a time, `directory`
+    where its kubelet has its files, `seed` that of its random choices.
 
     `runtime` is its fake runtime (`fakecri.FakeCRI`: `behaves`, `on`, `exit`, `calls`, ...),
     `runtime.node` its machine. Raises ConfigErrors, NodeLabelError, ValueError for settings that
@@ -58,6 +58,7 @@ class KubeNode:
         directory: Path,
         *,
         reads: SharedReads | None = None,
+        gate: asyncio.Semaphore | None = None,
         clock: Clock | None = None,
         seed: int = 0,
     ) -> None:
@@ -68,8 +69,9 @@ class KubeNode:
         self._clock = clock or clock_of(asyncio.get_running_loop())
         self._rng = Rng(Rng(seed).stream(settings.name).getrandbits(63))
         self._ids = Ids(self._rng)
-        self._line, self._server = NodeWire(api.wire), api.server
-        self._reads = reads
+        self._api, self._gate, self._reads = api, gate, reads
+        self._has_network = True
+        self._line = NodeWire(api.wire, gate)
         self._running: RunningKubelet | None = None
         self._starts = False
         machine = FakeNode(
@@ -106,6 +108,9 @@ class KubeNode:
     async def _start(self) -> None:
         await self.kill()  # of one that has ended by itself the client is open
         self._directory.mkdir(parents=True, exist_ok=True)
+        self._line = NodeWire(self._api.wire, self._gate)  # the one before is closed for ever
+        if not self._has_network:
+            self._line.lose()
         wire, api = RuntimeWire(self.runtime), self._client()
         version = await self.runtime.call("Version", cri.VersionRequest())
         product = runtime_version(version.runtime_name, version.runtime_version)
@@ -114,8 +119,8 @@ class KubeNode:
 
     def _client(self) -> LightkubeApiClient:
         if self._reads is None:
-            return LightkubeApiClient.over(self._line, self._server)
-        return PoolClient(self._line, self._server, self._reads)
+            return LightkubeApiClient.over(self._line, self._api.server)
+        return PoolClient(self._line, self._api.server, self._reads)
 
     def _deps(self, wire: RuntimeWire, api: LightkubeApiClient, product: str) -> KubeletDeps:
         machine: Any = self.runtime.node  # its records are the fake's own
@@ -147,7 +152,7 @@ class KubeNode:
     async def ready(self, within_s: float = READY_WITHIN_S) -> None:
         """Wait until the API server shows the node as ready. Raises NodeError after `within_s`, or
         when its kubelet has ended."""
-        reader = LightkubeApiClient.over(self._line, self._server)
+        reader = LightkubeApiClient.over(self._line, self._api.server)
         until_s = self._clock.monotonic_s() + within_s
         last = "there is no Node object"
         while self._clock.monotonic_s() < until_s:
@@ -203,10 +208,12 @@ class KubeNode:
     def lose_network(self) -> None:
         """Let nothing pass between the kubelet and the API server until `restore_network`; its pods
         go on."""
+        self._has_network = False
         self._line.lose()
 
     def restore_network(self) -> None:
         """End what `lose_network` began."""
+        self._has_network = True
         self._line.restore()
 
     async def close(self) -> None:

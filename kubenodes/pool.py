@@ -25,6 +25,9 @@ from simclock import Rng, clock_of
 
 PORT: Final = "_port"
 """The directory of the port; no node can have that name."""
+REQUESTS: Final = 16
+"""So many requests of all nodes are under way at the same time: each is a connection, and what one
+request costs a client grows with their number."""
 AT_ONCE: Final = 20
 """So many nodes are started at the same time."""
 
@@ -55,11 +58,12 @@ class NodePool:
         self._api = api
         self._keeps = self._names_are_ours = False
         clock = clock_of(asyncio.get_running_loop())
+        gate = asyncio.Semaphore(REQUESTS)
         self._reads = SharedReads(self._api, clock, Rng(seed))
 
         def node(one: NodeSettings) -> KubeNode:
             place = directory / one.name
-            return KubeNode(one, api, place, reads=self._reads, clock=clock, seed=seed)
+            return KubeNode(one, api, place, reads=self._reads, gate=gate, clock=clock, seed=seed)
 
         self._port = PoolPort(lambda: self, directory / PORT) if serves else None
         try:

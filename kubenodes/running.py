@@ -50,8 +50,8 @@ class RunningKubelet:
     async def kill(self) -> None:
         """As SIGKILL; returns when it has ended: nothing that it still wanted to send is sent."""
         self.cut()
+        self._task.cancel()  # first: no part of it shall still hear that its ways are gone
         await self._disconnect()
-        self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
     def cut(self) -> None:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    aclosing,
+    asynccontextmanager,
+    nullcontext,
+)
 from typing import Any, Final, TypeVar
 
 from fakekubeapi import FakeApi
@@ -60,12 +66,14 @@ class NodeWire:
     """The way of one node to an API server that it may share with other nodes.
 
     While it is lost, requests fail at once, as without a route; those under way get no answer, and
-    open watches break. Closing it leaves the shared wire open.
+    open watches break; once it is closed, for ever. The shared wire stays open. `gate` lets through
+    so many requests of all nodes at a time, in the order in which they come; None: any number.
     """
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: Wire, gate: asyncio.Semaphore | None = None) -> None:
         self._wire = wire
-        self._is_lost = False
+        self._gate: AbstractAsyncContextManager[Any] = gate or nullcontext()
+        self._is_lost = self._is_closed = False
         self._under_way: set[asyncio.Timeout] = set()
 
     def lose(self) -> None:
@@ -91,7 +99,7 @@ class NodeWire:
     ) -> tuple[int, bytes]:
         """As `Wire.request`. Raises ConnectionError while the way is lost, and when it gets
         lost."""
-        async with self.passing():
+        async with self.passing(), self._gate:
             return await self._wire.request(
                 method, path, params=params, content=content, content_type=content_type
             )
@@ -122,7 +130,7 @@ class NodeWire:
     async def passing(self) -> AsyncIterator[None]:
         """What is awaited inside comes by this way. Raises ConnectionError while the way is lost,
         and when it gets lost."""
-        if self._is_lost:
+        if self._is_lost or self._is_closed:
             raise ConnectionError(LOST)
         waiting = asyncio.timeout(None)
         try:
@@ -138,4 +146,7 @@ class NodeWire:
             raise
 
     async def aclose(self) -> None:
-        """Nothing: the wire belongs to whoever made it."""
+        """Let nothing pass any more, whatever it is: the kubelet has ended. The shared wire stays
+        open."""
+        self._is_closed = True
+        self.lose()

@@ -225,3 +225,17 @@ async def test_what_can_be_deleted_is_although_something_cannot(tmp_path: Any) -
     assert [path for path in await everything(api) if "/n-" in path or "web" in path] == [
         "/api/v1/nodes/n-0"
     ]
+
+
+async def test_a_kubelet_that_starts_without_the_network_has_none(
+    kube_node: KubeNode, kube_api: FakeApi
+) -> None:
+    kube_node.lose_network()
+    await kube_node.kill()
+    await kube_node.start()
+    with pytest.raises(NodeError, match="lost the network"):
+        await kube_node.ready(within_s=20)
+    kube_node.restore_network()
+    await kube_node.ready()
+    await create(kube_api, "web", kube_node.name)
+    await is_phase(kube_api, "web", "Running")

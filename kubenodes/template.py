@@ -33,6 +33,8 @@ from kubenodes.settings import NodeSettings
 from kubeobjects.strict.reader import Placed, Strict, read
 from kubeobjects.strict.values import read_yaml
 
+CALLS: Final = 200
+"""So many calls are remembered of each runtime: nobody asks for them from outside."""
 Anything: TypeAlias = Any
 Labels: TypeAlias = dict[str, Text]
 
@@ -79,6 +81,7 @@ class NodeGroup(Placed):
             memory_bytes=self.memory,
             pods=self.pods,
             kubelet=self.kubelet,
+            runtime={"call_limit": CALLS},
         )
 
 

@@ -13,7 +13,7 @@ from fakekubeapi import FakeApi
 from kubenodes import NodePool, NodeSettings
 from kubenodes.leftovers import is_of
 from kubenodes.running import RunningKubelet
-from kubenodes.template import load_template
+from kubenodes.template import CALLS, load_template
 from kubenodes.wire import RuntimeWire, client_of
 from simclock import run_virtual
 
@@ -48,6 +48,7 @@ def test_every_word_of_a_group_reaches_its_nodes(tmp_path: Path) -> None:
             pods=7,
             labels={"a": "b"},
             kubelet={"maxPods": 8},
+            runtime={"call_limit": CALLS},
             zone="x",
             taints=({"key": "gpu", "value": "yes", "effect": "NoExecute"},),
         )

@@ -42,14 +42,14 @@ class EnvtestError(Exception):
     """The programs are not there, or do not start; the text says which, why, and what to do."""
 
 
-def assets(environment: Mapping[str, str], wanted: Sequence[str] = PROGRAMS) -> Path:
+def assets(environment: Mapping[str, str], programs: Sequence[str] = PROGRAMS) -> Path:
     """The directory of the programs. Raises EnvtestError when one is not there."""
     directory = Path(environment.get(VARIABLE) or DEFAULT)
-    for program in wanted:
+    for program in programs:
         if not os.access(directory / program, os.X_OK):
             raise EnvtestError(
                 f"{program} is not in {directory}: set {VARIABLE} to the directory with "
-                f"{', '.join(wanted)}; `setup-envtest use -p path` prints that of "
+                f"{', '.join(programs)}; `setup-envtest use -p path` prints that of "
                 f"{' and '.join(PROGRAMS)}"
             )
     return directory

@@ -51,8 +51,8 @@ class KeyIndex:
         end = len(keys)
         if namespace is not None:
             end = bisect_left(keys, Key(resource, f"{namespace}\0", ""))
-        found = keys[end - 1] if end else None
-        return found if found and namespace in (None, found.namespace) else None
+        candidate = keys[end - 1] if end else None
+        return candidate if candidate and namespace in (None, candidate.namespace) else None
 
     def note(self, key: Key, before: Object | None, after: Object | None) -> None:
         """An object has changed. `before` None: it is new; `after` None: it is gone."""

@@ -66,12 +66,12 @@ def required_value(text: str) -> tuple[str, str]:
     (('spec.nodeName', 'n1'), ('', ''))
     """
     terms = [_split_term(raw) for raw in filter(None, (part.strip() for part in text.split(",")))]
-    wanted = [(path, value) for path, operator, value in terms if operator != "!="]
-    return min(wanted, key=_width, default=("", ""))
+    required = [(path, value) for path, operator, value in terms if operator != "!="]
+    return min(required, key=_width, default=("", ""))
 
 
-def _width(wanted: tuple[str, str]) -> int:
-    return _NARROW.index(wanted[0]) if wanted[0] in _NARROW else len(_NARROW)
+def _width(term: tuple[str, str]) -> int:
+    return _NARROW.index(term[0]) if term[0] in _NARROW else len(_NARROW)
 
 
 def label_selector(text: str) -> Predicate:
